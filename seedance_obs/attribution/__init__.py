@@ -1,0 +1,1 @@
+"""Who used what, in integers that add up. Pure: plain values in, plain values out."""

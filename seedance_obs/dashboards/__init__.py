@@ -1,0 +1,1 @@
+"""The Grafana dashboards as functions that return values."""

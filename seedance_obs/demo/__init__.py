@@ -1,0 +1,1 @@
+"""The whole stack on one machine: fleet, Prometheus, Alertmanager and the cost app."""

@@ -1,0 +1,1 @@
+"""The scrape target of a GPU node: sampler, collectors and HTTP server."""

@@ -1,0 +1,1 @@
+"""One file per collector; each registers itself, and the registry finds the files."""

@@ -1,0 +1,1 @@
+"""The small client of the Prometheus HTTP API."""

@@ -1,0 +1,1 @@
+"""The only code that touches a machine: drivers, pages, /proc, /sys, and the simulator."""

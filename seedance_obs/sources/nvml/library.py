@@ -1,0 +1,86 @@
+"""The boundary every NVML implementation speaks: the real driver, a recording, the simulator.
+
+A call is NVML's own function name, the device it is asked of and NVML's integer arguments; the
+answer is plain JSON-able data, so that it can cross a process boundary, be recorded and be
+replayed. Devices are `gpu0`, `gpu1`, ... in NVML's index order and `gpu0/mig2` for the MIG
+device at index 2 of GPU 0. Shapes of the answers that are not one number or one string:
+
+- `nvmlDeviceGetPciInfo_v3`: `{"busId": "00000000:1B:00.0", "pciDeviceId", "pciSubSystemId"}`
+- `nvmlDeviceGetCudaComputeCapability`: `[major, minor]`
+- `nvmlDeviceGetUtilizationRates`: `{"gpu": percent, "memory": percent}`
+- `nvmlDeviceGetEncoderUtilization` and `...Decoder...`: `[percent, sampling period in us]`
+- `nvmlDeviceGetMemoryInfo_v2`: `{"total", "reserved", "free", "used"}` in bytes
+- `nvmlDeviceGetMemoryInfo`: `{"total", "free", "used"}` in bytes (used includes reserved)
+- `nvmlDeviceGetRemappedRows`: `[correctable, uncorrectable, pending, failed]`
+- `nvmlDeviceGetMigMode`: `[current, pending]`
+- `nvmlDeviceGetAttributes_v2` (of a MIG device): NVML's field names to integers
+- `nvmlDeviceGetNvLinkRemotePciInfo_v2(link)`: `{"busId": str}`
+- `nvmlDeviceGetGpuFabricInfoV`: `{"clusterUuid": 32 hex digits, "cliqueId", "state", "status",
+  "healthMask"}`
+- `nvmlDeviceGetComputeRunningProcesses`, `...Graphics...`: a list of `{"pid": int,
+  "usedGpuMemory": bytes or null, "gpuInstanceId": int or null, "computeInstanceId": int or null}`
+- `nvmlDeviceGetFieldValues(id, ...)`: a list, one per id, of `{"fieldId", "scopeId", "nvmlReturn",
+  "value": number or null}`
+- `nvmlEventSetWait` (no device): the next pending XID `{"device": "gpu3", "xid": 79}`; never
+  blocks, and raises TIMEOUT when nothing is pending
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+Plain: TypeAlias = int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
+
+UNINITIALIZED = 1
+INVALID_ARGUMENT = 2
+NOT_SUPPORTED = 3
+NO_PERMISSION = 4
+NOT_FOUND = 6
+DRIVER_NOT_LOADED = 9
+TIMEOUT = 10
+LIBRARY_NOT_FOUND = 12
+FUNCTION_NOT_FOUND = 13
+GPU_IS_LOST = 15
+RESET_REQUIRED = 16
+LIB_RM_VERSION_MISMATCH = 18
+UNKNOWN = 999
+
+ERROR_NAMES = {
+    UNINITIALIZED: "uninitialized",
+    INVALID_ARGUMENT: "invalid_argument",
+    NOT_SUPPORTED: "not_supported",
+    NO_PERMISSION: "no_permission",
+    NOT_FOUND: "not_found",
+    DRIVER_NOT_LOADED: "driver_not_loaded",
+    TIMEOUT: "timeout",
+    LIBRARY_NOT_FOUND: "library_not_found",
+    FUNCTION_NOT_FOUND: "function_not_found",
+    GPU_IS_LOST: "gpu_is_lost",
+    RESET_REQUIRED: "reset_required",
+    LIB_RM_VERSION_MISMATCH: "driver_library_mismatch",
+    UNKNOWN: "unknown",
+}
+
+
+class NvmlError(Exception):
+    """NVML answered with an error code (`code`, one of nvmlReturn_t)."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(f"NVML error {code} ({self.name})")
+
+    @property
+    def name(self) -> str:
+        """The code's name as it appears in label values."""
+        return ERROR_NAMES.get(self.code, f"code_{self.code}")
+
+
+class NvmlLibrary(Protocol):
+    """Anything that answers NVML calls."""
+
+    def call(self, function: str, device: str | None = None, *args: int) -> Plain:
+        """Answer one call.
+
+        Raises:
+            NvmlError: the driver refused or failed.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Which device reaches which over what. Pure: plain values in, plain values out."""
