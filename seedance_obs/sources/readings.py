@@ -91,6 +91,4 @@ class SourceSnapshot:
     gpus: tuple[GpuReadings, ...] = ()
     xids: tuple[Xid, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    dropped: Mapping[str, int] = field(
-        default_factory=dict
-    )  # by reason, in this pass
+    dropped: Mapping[str, int] = field(default_factory=dict)  # by reason, in this pass
