@@ -54,6 +54,21 @@ def fabric_info(answer: GpuFabricInfo) -> Plain:
     return {"clusterUuid": bytes(answer.clusterUuid).hex(), **numbers}
 
 
+def field_values(answer: Sequence[object]) -> Plain:
+    """Each field's value, null where its own code is not success or its type is unknown."""
+    return [
+        {**_members(item, "fieldId", "scopeId", "nvmlReturn"), "value": _field_value(item)}
+        for item in answer
+    ]
+
+
+def _field_value(item: object) -> Plain:
+    code, kind, value = (getattr(item, name) for name in ("nvmlReturn", "valueType", "value"))
+    if code != _SUCCESS or kind >= len(_VALUE_MEMBERS):
+        return None
+    return plain(getattr(value, _VALUE_MEMBERS[kind]))
+
+
 def _members(answer: object, *names: str) -> dict[str, Plain]:
     return {name: plain(getattr(answer, name)) for name in names}
 
@@ -85,20 +100,6 @@ def _processes(answer: Sequence[object]) -> Plain:
 def _or_null(answer: object, name: str, *, unknown: int | None = None) -> Plain:
     value = plain(getattr(answer, name))
     return None if value == unknown else value
-
-
-def _field_values(answer: Sequence[object]) -> Plain:
-    return [
-        {**_members(item, "fieldId", "scopeId", "nvmlReturn"), "value": _field_value(item)}
-        for item in answer
-    ]
-
-
-def _field_value(item: object) -> Plain:
-    code, kind, value = (getattr(item, name) for name in ("nvmlReturn", "valueType", "value"))
-    if code != _SUCCESS or kind >= len(_VALUE_MEMBERS):
-        return None
-    return plain(getattr(value, _VALUE_MEMBERS[kind]))
 
 
 DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
@@ -139,5 +140,4 @@ DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": _remote_pci,
     "nvmlDeviceGetComputeRunningProcesses": _processes,
     "nvmlDeviceGetGraphicsRunningProcesses": _processes,
-    "nvmlDeviceGetFieldValues": _field_values,
 }

@@ -10,7 +10,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from seedance_obs.sources.nvml.answers import DEVICE_ANSWERS, GpuFabricInfo, fabric_info, plain
+from seedance_obs.sources.nvml.answers import (
+    DEVICE_ANSWERS,
+    GpuFabricInfo,
+    fabric_info,
+    field_values,
+    plain,
+)
 from seedance_obs.sources.nvml.library import (
     FUNCTION_NOT_FOUND,
     INVALID_ARGUMENT,
@@ -30,13 +36,13 @@ _SYSTEM = (
 )
 
 # One function of ours, the binding's functions that answer it, preferred first. Newer drivers
-# drop deprecated symbols and older ones lack their successors.
+# drop deprecated symbols and older ones lack their successors. Processes are asked for by _v2
+# because drivers around 535.54 answer _v3 with longer records than the binding allocates.
 _SPELLINGS = {
     "nvmlSystemGetCudaDriverVersion": (
         "nvmlSystemGetCudaDriverVersion_v2",
         "nvmlSystemGetCudaDriverVersion",
     ),
-    "nvmlDeviceGetPciInfo_v3": ("nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo"),
     "nvmlDeviceGetMemoryInfo_v2": ("nvmlDeviceGetMemoryInfo",),
     "nvmlDeviceGetTemperature": ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV"),
     "nvmlDeviceGetCurrentClocksEventReasons": (
@@ -45,12 +51,12 @@ _SPELLINGS = {
     ),
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": ("nvmlDeviceGetNvLinkRemotePciInfo",),
     "nvmlDeviceGetComputeRunningProcesses": (
-        "nvmlDeviceGetComputeRunningProcesses_v3",
         "nvmlDeviceGetComputeRunningProcesses_v2",
+        "nvmlDeviceGetComputeRunningProcesses_v3",
     ),
     "nvmlDeviceGetGraphicsRunningProcesses": (
-        "nvmlDeviceGetGraphicsRunningProcesses_v3",
         "nvmlDeviceGetGraphicsRunningProcesses_v2",
+        "nvmlDeviceGetGraphicsRunningProcesses_v3",
     ),
 }
 
@@ -71,6 +77,7 @@ class PynvmlLibrary:
             "nvmlInit": self._init,
             "nvmlShutdown": self._shutdown,
             "nvmlDeviceGetMigDeviceHandleByIndex": self._mig_device,
+            "nvmlDeviceGetFieldValues": self._field_values,
             "nvmlDeviceGetGpuFabricInfoV": self._fabric_info,
             "nvmlEventSetWait": self._next_xid,
         }
@@ -95,16 +102,9 @@ class PynvmlLibrary:
             return plain(self._invoke(function))
         if function not in DEVICE_ANSWERS:
             raise NvmlError(FUNCTION_NOT_FOUND)
-        handle = self._handle(device)
-        answer = self._invoke(function, handle, *self._arguments(function, args))
-        return DEVICE_ANSWERS[function](answer)
-
-    def _arguments(self, function: str, args: tuple[int, ...]) -> tuple[Any, ...]:
         if function == "nvmlDeviceGetMemoryInfo_v2":
-            return (self._pynvml.nvmlMemory_v2,)
-        if function == "nvmlDeviceGetFieldValues":
-            return (list(args),)
-        return args
+            args = (self._pynvml.nvmlMemory_v2,)
+        return DEVICE_ANSWERS[function](self._invoke(function, self._handle(device), *args))
 
     def _invoke(self, function: str, *args: Any) -> Any:
         *preferred, last = _SPELLINGS.get(function, (function,))
@@ -153,6 +153,17 @@ class PynvmlLibrary:
         parent = self._handle(device)
         self._handles[name] = self._invoke("nvmlDeviceGetMigDeviceHandleByIndex", parent, index)
         return name
+
+    def _field_values(self, device: str | None, args: tuple[int, ...]) -> Plain:
+        # Drivers have written one record past the end, which the binding's own wrapper invites.
+        values = (self._pynvml.c_nvmlFieldValue_t * (len(args) + 1))()
+        for value, field_id in zip(values, args, strict=False):
+            value.fieldId = field_id
+        call = self._pynvml._nvmlGetFunctionPointer("nvmlDeviceGetFieldValues")
+        code = call(self._handle(device), len(args), values)
+        if code:
+            raise NvmlError(code)
+        return field_values(values[: len(args)])
 
     def _fabric_info(self, device: str | None, _args: tuple[int, ...]) -> Plain:
         info = GpuFabricInfo()
