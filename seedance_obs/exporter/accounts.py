@@ -26,9 +26,7 @@ def tenants_of(gpu: MergedGpu, user_of: Callable[[int], str | None]) -> tuple[st
     if gpu.processes is None:
         return (UNOBSERVED,)
     users = {
-        user_of(process.pid) or UNKNOWN_TENANT
-        for process in gpu.processes
-        if not process.graphics
+        user_of(process.pid) or UNKNOWN_TENANT for process in gpu.processes if not process.graphics
     }
     return tuple(sorted(users)) or (UNALLOCATED,)
 

@@ -17,7 +17,7 @@ from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.accounts import Accounts, tenants_of
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState
 from seedance_obs.merge import MergedGpu, merge
-from seedance_obs.sources.procfs import Users, read_process
+from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.readings import SourceSnapshot
 from seedance_obs.sources.sysfs import PciFacts, nvidia_gpus, read_pci
 from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
@@ -54,14 +54,13 @@ class Node:
         node_name: str,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        root = Path(settings.node_root)
+        self._root = root = Path(settings.node_root)
         self.sources = {source.name: source for source in sources}
         self.view = NodeView(node_name=node_name)
         self._settings = settings
         self._orders = settings.source_orders()
         self._monotonic = monotonic
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
-        self._users = Users(root / "etc")
         self._accounts = Accounts(gap_seconds=settings.sampler_stale_after_seconds)
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -118,8 +117,7 @@ class Node:
         self.view = NodeView(
             node_name=self.view.node_name,
             gpus=gpus,
-            expected_gpus=self._settings.node_expected_gpus
-            or max(self._pci_gpus, self._most_seen),
+            expected_gpus=self._settings.node_expected_gpus or max(self._pci_gpus, self._most_seen),
             sources={**states, **self._file_system_states()},
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
@@ -151,7 +149,7 @@ class Node:
         if self._pci_read_at is None or now - self._pci_read_at >= PCI_REFRESH_SECONDS:
             self._pci_read_at = now
             self._pci.clear()
-            self._pci_gpus = len(nvidia_gpus(self._sysfs_root))
+            self._pci_gpus = len(nvidia_gpus(self._sysfs_root) or ())
 
     def _pci_facts(self, bus_id: str | None) -> PciFacts | None:
         if bus_id is None:
@@ -177,23 +175,22 @@ class Node:
 
     def _user_of(self, pid: int) -> str | None:
         process = read_process(self._proc_root, pid)
-        return None if process is None else self._users.name_of(process.uid)
+        return None if process is None else user_name(self._root, process.uid)
 
 
 def _linked(gpu: MergedGpu) -> LinkedGpu | None:
     if gpu.pci_bus_id is None:
         return None
-    fabric = gpu.fabric
-    rack = fabric and rack_domain(
-        fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
-    )
+    fabric, rack = gpu.fabric, None
+    if fabric is not None:
+        rack = rack_domain(
+            fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
+        )
     peers = frozenset(link.remote_bus_id or HIDDEN_SWITCH for link in gpu.nvlinks)
     return LinkedGpu(pci_bus_id=gpu.pci_bus_id, peers=peers, rack=rack)
 
 
-def _labels(
-    gpu: MergedGpu, pci: PciFacts | None, domains: Mapping[str, str]
-) -> tuple[str, ...]:
+def _labels(gpu: MergedGpu, pci: PciFacts | None, domains: Mapping[str, str]) -> tuple[str, ...]:
     return (
         "" if gpu.index is None else str(gpu.index),
         gpu.uuid,

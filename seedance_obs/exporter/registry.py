@@ -90,9 +90,7 @@ def choose(settings: NodeSettings) -> dict[str, Registration]:
 class CollectorSet(PrometheusCollector):
     """All chosen collectors as one, with each one's duration, success and whether it had data."""
 
-    def __init__(
-        self, context: Context, *, timer: Callable[[], float] = time.perf_counter
-    ) -> None:
+    def __init__(self, context: Context, *, timer: Callable[[], float] = time.perf_counter) -> None:
         self._collectors = {
             name: entry.build(context) for name, entry in choose(context.settings).items()
         }

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seedance_obs.merge import MergedGpu
+from seedance_obs.sources.readings import MigReadings
 
 GPU_LABELS = (
     "gpu",
@@ -14,6 +15,18 @@ GPU_LABELS = (
     "pcie_switch",
     "nvlink_domain",
 )
+MIG_LABELS = ("gpu_instance", "compute_instance", "mig_uuid", "profile")
+
+
+def mig_labels(instance: MigReadings) -> tuple[str, ...]:
+    """The values of `MIG_LABELS` for one instance, empty if unknown."""
+    compute = instance.compute_instance
+    return (
+        str(instance.gpu_instance),
+        "" if compute is None else str(compute),
+        instance.uuid or "",
+        instance.profile or "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
 """What each GPU and each MIG instance measures, under one identity whatever source it came from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from seedance_obs.exporter.registry import Context, register
-from seedance_obs.exporter.view import GPU_LABELS, NodeView
+from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
 from seedance_obs.sources.xid import classify
 
-MIG_LABELS = ("gpu_instance", "compute_instance", "mig_uuid", "profile")
+Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily
 
 CLOCKS_EVENTS = {
     0x001: "gpu_idle",
@@ -34,7 +35,7 @@ class Row:
     extra: tuple[tuple[str, str], ...] = ()
     per_unit: int = 1
 
-    def family(self, labels: tuple[str, ...]) -> Metric:
+    def family(self, labels: tuple[str, ...]) -> Family:
         """An empty family of the row's metric."""
         names = [*labels, *(name for name, _ in self.extra)]
         kind = CounterMetricFamily if self.metric.endswith("_total") else GaugeMetricFamily
@@ -163,7 +164,7 @@ class GpuCollector:
     def collect(self) -> Iterator[Metric]:
         """The families of one scrape; a quantity nobody reads has no sample."""
         view = self._view()
-        families: dict[str, Metric] = {}
+        families: dict[str, Family] = {}
         for row in ROWS:
             family = families.setdefault(row.metric, row.family(GPU_LABELS))
             for gpu in view.gpus:
@@ -175,25 +176,14 @@ class GpuCollector:
             for gpu in view.gpus:
                 for instance in gpu.merged.mig:
                     if row.quantity in instance.values:
-                        labels = (*gpu.labels, *mig_label_values(instance))
+                        labels = (*gpu.labels, *mig_labels(instance))
                         _add(family, row, labels, instance.values[row.quantity])
         yield from families.values()
         yield _clocks_events(view)
         yield _xid_errors(view)
 
 
-def mig_label_values(instance: "MigReadings") -> tuple[str, ...]:
-    """The values of `MIG_LABELS` for one instance."""
-    compute = instance.compute_instance
-    return (
-        str(instance.gpu_instance),
-        "" if compute is None else str(compute),
-        instance.uuid or "",
-        instance.profile or "",
-    )
-
-
-def _add(family: Metric, row: Row, labels: tuple[str, ...], value: float) -> None:
+def _add(family: Family, row: Row, labels: tuple[str, ...], value: float) -> None:
     values = [*labels, *(text for _, text in row.extra)]
     family.add_metric(values, value / row.per_unit)
 

@@ -7,6 +7,7 @@ and whoever waits for the answer can give up, kill this process and start anothe
 import signal
 import sys
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.processes import die_with_parent
@@ -25,9 +26,9 @@ def open_library(spec: str) -> NvmlLibrary:
 
         return open_sim(argument)
     if kind == "replay":
-        from seedance_obs.sources.nvml.recording import open_replay
+        from seedance_obs.sources.nvml.recording import ReplayLibrary
 
-        return open_replay(argument)
+        return ReplayLibrary(Path(argument).read_text(encoding="utf-8").splitlines())
     from seedance_obs.sources.nvml.binding import PynvmlLibrary
 
     return PynvmlLibrary()
