@@ -76,13 +76,8 @@ def _whole(quantity: str, convert: Callable[[float], float], *names: str, rank: 
 D, P = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
 
 FIELDS = (
-    _whole(
-        "utilization_ratio",
-        _percent_or_ratio,
-        f"{D}GPU_UTIL",
-        f"{D}GPU_UTIL_RATIO",
-        "dcgm_gpu_utilization",
-    ),
+    _whole("utilization_ratio", _percent, f"{D}GPU_UTIL", "dcgm_gpu_utilization"),
+    _whole("utilization_ratio", _percent_or_ratio, f"{D}GPU_UTIL_RATIO", rank=1),
     _whole("memory_busy_ratio", _percent, f"{D}MEM_COPY_UTIL", "dcgm_mem_copy_utilization"),
     _whole("memory_busy_ratio", float, f"{D}MEMORY_UTIL_RATIO", rank=1),
     _whole("encoder_utilization_ratio", _percent, f"{D}ENC_UTIL", "dcgm_enc_utilization"),

@@ -207,7 +207,7 @@ def _reading(text: str) -> float:
         raise _Unusable("malformed")
     if number >= _SENTINELS_FROM or any(0 <= number - base < 4 for base in _SENTINEL_RUNS):
         raise _Unusable("sentinel")
-    if not -_SENTINELS_FROM < number:
+    if not number > -_SENTINELS_FROM:  # also NaN
         raise _Unusable("out_of_range")
     return number
 

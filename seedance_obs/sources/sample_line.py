@@ -9,7 +9,8 @@ import re
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SAMPLE = re.compile(
-    r"([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*(?:\{(.*)\}|(?<=[ \t]))[ \t]*([^ \t{}]+)(?:[ \t]+-?\d+)?[ \t]*",
+    r"([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*(?:\{(.*)\}|(?<=[ \t]))[ \t]*"
+    r"([^ \t{}]+)(?:[ \t]+-?\d+)?[ \t]*",
     re.ASCII,
 )
 _LABEL = re.compile(
