@@ -80,7 +80,7 @@ def _uid(folder: Path) -> int | None:
 def _cgroup(folder: Path) -> str | None:
     paths: dict[str, str] = {}
     for line in (_text(folder / "cgroup") or "").splitlines():
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         paths.update(dict.fromkeys(controllers.split(","), path))
     known = [paths[name] for name in _CONTROLLERS if paths.get(name)]
     return next((path for path in known if path != "/"), known[0] if known else None)
