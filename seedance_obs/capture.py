@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from seedance_obs import __version__
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError, UsageError
 from seedance_obs.processes import kill_process, python_command, python_environment
-from seedance_obs.sources.dcgm import fetch_page
+from seedance_obs.sources.http_page import PageFetcher
 from seedance_obs.sources.nvml.anonymiser import Anonymiser
 from seedance_obs.sources.nvml.recording import read_calls
 from seedance_obs.sources.sysfs import nvidia_gpus
@@ -36,7 +37,7 @@ PCI_FILES = (
     "max_link_width",
 )
 _OWNER_LABEL = re.compile(
-    r'\b(hostname|pod|pod_name|pod_uid|namespace|pod_namespace|container|container_name|hpc_job)'
+    r"\b(hostname|pod|pod_name|pod_uid|namespace|pod_namespace|container|container_name|hpc_job)"
     r'="((?:[^"\\]|\\.)+)"',
     re.IGNORECASE,
 )
@@ -154,11 +155,13 @@ def _capture_dcgm(file: Path, settings: NodeSettings, anonymiser: Anonymiser) ->
     if not settings.dcgm_url:
         return Part(file.name, "no DCGM page: name one with --dcgm-url", written=False)
     try:
-        page = fetch_page(
+        fetcher = PageFetcher(
             settings.dcgm_url,
             timeout_seconds=settings.dcgm_timeout_seconds,
-            page_limit_bytes=settings.dcgm_page_limit_bytes,
+            limit_bytes=settings.dcgm_page_limit_bytes,
+            monotonic=time.monotonic,
         )
+        page = fetcher.fetch().text
     except SourceUnavailableError as error:
         return Part(file.name, str(error), written=False)
     file.write_text(anonymiser.text(_without_owners(page)), encoding="utf-8")

@@ -84,10 +84,9 @@ def _merge_gpu(
     readings, disagreement = {}, {}
     for quantity, order in orders.items():
         candidates = [
-            Chosen(gpu.values[quantity], source, snapshot.taken_at)
+            Chosen(views[source][1].values[quantity], source, views[source][0].taken_at)
             for source in order
-            for snapshot, gpu in (views[source],) * (source in views)
-            if quantity in gpu.values
+            if source in views and quantity in views[source][1].values
         ]
         if candidates:
             readings[quantity] = candidates[0]

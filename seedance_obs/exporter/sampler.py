@@ -80,8 +80,11 @@ class Sampler:
         for _ in self._node.sources:
             self._asked.acquire(timeout=max(0.0, patience - self._monotonic()))
         for _ in self._ticks(self._interval_seconds):
-            self._node.assemble()
-            self._assembled_at = self._monotonic()
+            try:
+                self._node.assemble()
+                self._assembled_at = self._monotonic()
+            except Exception:
+                LOG.exception("event=assemble_failed")
 
     def _ticks(self, interval_seconds: float) -> Iterator[None]:
         due = self._monotonic()

@@ -1,5 +1,6 @@
 """How far this exporter can be trusted: its sources, what they dropped, who was believed."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from prometheus_client.core import (
@@ -90,10 +91,10 @@ def _dropped(view: NodeView) -> Metric:
 
 
 def _merge(view: NodeView) -> Iterator[Metric]:
-    winner = InfoMetricFamily(
-        "seedance_gpu_source",
-        "Which source a quantity's value is from.",
-        labels=list(GPU_LABELS),
+    winner = GaugeMetricFamily(
+        "seedance_gpu_source_gpus",
+        "GPUs of this node whose value of a quantity is from this source.",
+        labels=["quantity", "source"],
     )
     disagreement = GaugeMetricFamily(
         "seedance_gpu_source_disagreement_ratio",
@@ -101,9 +102,14 @@ def _merge(view: NodeView) -> Iterator[Metric]:
         "sample at different moments: look at what lasts.",
         labels=[*GPU_LABELS, "quantity"],
     )
+    won = Counter(
+        (quantity, chosen.source)
+        for gpu in view.gpus
+        for quantity, chosen in gpu.merged.readings.items()
+    )
+    for (quantity, source), gpus in sorted(won.items()):
+        winner.add_metric([quantity, source], gpus)
     for gpu in view.gpus:
-        for quantity, chosen in gpu.merged.readings.items():
-            winner.add_metric(gpu.labels, {"quantity": quantity, "source": chosen.source})
         for quantity, distance in gpu.merged.disagreement.items():
             disagreement.add_metric([*gpu.labels, quantity], distance)
     yield from (winner, disagreement)
