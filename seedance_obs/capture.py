@@ -65,7 +65,8 @@ def capture(folder: Path, settings: NodeSettings, *, deadline_seconds: float) ->
         _capture_pci(folder / "pci.json", settings),
         _capture_dcgm(folder / "dcgm.prom", settings, anonymiser),
     ]
-    (folder / "host.toml").write_text(_host_toml(parts), encoding="utf-8")
+    text = _host_toml(parts, settings.nvml_library)
+    (folder / "host.toml").write_text(text, encoding="utf-8")
     return [*parts, Part("host.toml", "what the other files are", written=True)]
 
 
@@ -122,7 +123,7 @@ def _capture_pci(file: Path, settings: NodeSettings) -> Part:
     sysfs = Path(settings.node_root) / "sys"
     gpus = nvidia_gpus(sysfs)
     if gpus is None:
-        return Part(file.name, f"there is no PCI bus under {sysfs}", written=False)
+        return Part(file.name, "there is no PCI bus", written=False)
     devices = {}
     for bus_id in gpus:
         for name, path, facts in _pci_chain(sysfs, bus_id):
@@ -179,11 +180,15 @@ def _without_owners(page: str) -> str:
     return _OWNER_LABEL.sub(stand_in, page)
 
 
-def _host_toml(parts: list[Part]) -> str:
+def _host_toml(parts: list[Part], nvml_library: str) -> str:
+    kind, _, name = nvml_library.partition(":")
+    origin = [f'about = "captured from {kind} {name.partition("@")[0]}"']
+    if kind == "pynvml":
+        system = f"{platform.system()} {platform.release()} {platform.machine()}"
+        origin = ['about = "captured from a real machine"', f'kernel = "{system}"']
     lines = [
-        'about = "captured from a real machine"',
+        *origin,
         f'seedance_obs = "{__version__}"',
-        f'kernel = "{platform.system()} {platform.release()} {platform.machine()}"',
         "",
         "[files]",
         *(f'"{part.name}" = {json.dumps(part.about)}' for part in parts if part.written),

@@ -1,5 +1,8 @@
 """The command line: every command's flags, and the exit codes of `seedance_obs.errors`."""
 
+import dataclasses
+import importlib.util
+import json
 import logging
 import os
 import signal
@@ -12,7 +15,7 @@ from typing import Any
 import click
 
 from seedance_obs import __version__
-from seedance_obs.errors import SeedanceError
+from seedance_obs.errors import SeedanceError, UsageError
 
 
 class _Group(click.Group):
@@ -82,6 +85,85 @@ def exporter_node(config_file: Path | None, **flags: str | None) -> None:
     with running_exporter(settings) as server:
         logging.getLogger(__name__).info("event=listening url=%s/metrics", server.url)
         stopping.wait()
+
+
+@main.command()
+@click.option(
+    "--source",
+    type=click.Choice(["sim", "nvml"]),
+    default="sim",
+    show_default=True,
+    help="Watch a simulated fleet of three nodes, or the GPUs of this machine.",
+)
+@click.option("--dcgm-url", default="", help="With --source nvml: a dcgm-exporter page to merge.")
+@click.option("--once", is_flag=True, help="Check everything once, print the table and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def demo(source: str, dcgm_url: str, *, once: bool, as_json: bool) -> None:
+    """Start the whole stack here: exporters, Prometheus, Alertmanager and the cost app."""
+    from seedance_obs.demo.run import run_demo
+
+    run_demo(source, dcgm_url=dcgm_url, once=once, as_json=as_json)
+
+
+@main.command()
+@click.option(
+    "--prometheus-url",
+    default="http://127.0.0.1:9090",
+    show_default=True,
+    help="Where Prometheus, or what speaks its API, answers.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:8050",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where the app listens; port 0 takes a free one.",
+)
+def web(prometheus_url: str, listen: str) -> None:
+    """Serve the cost app: GPU-hours and energy by tenant over a chosen window."""
+    _need_extra("dash", "web")
+    from seedance_obs.web.app import serve
+
+    serve(prometheus_url, listen)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--dcgm-url", default="", help="A dcgm-exporter page to take along.")
+@click.option("--node-root", default="/", show_default=True, help="Where the host's /sys is.")
+@click.option("--nvml-library", default="pynvml", show_default=True, help="See exporter node.")
+@click.option(
+    "--deadline-seconds",
+    default=60.0,
+    show_default=True,
+    help="How long the driver may take before the recording is cut off.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def capture(
+    folder: Path,
+    dcgm_url: str,
+    node_root: str,
+    nvml_library: str,
+    deadline_seconds: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Write this machine's GPUs into FOLDER, names replaced: the way to report a bug."""
+    from seedance_obs.capture import capture as write_capture
+    from seedance_obs.config import NodeSettings
+
+    settings = NodeSettings(dcgm_url=dcgm_url, node_root=node_root, nvml_library=nvml_library)
+    parts = write_capture(folder, settings, deadline_seconds=deadline_seconds)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(part) for part in parts], indent=2))
+        return
+    for part in parts:
+        click.echo(f"{'wrote' if part.written else 'left out':9} {part.name:11} {part.about}")
+
+
+def _need_extra(module: str, extra: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise UsageError(f"this command needs: pip install 'seedance-obs[{extra}]'")
 
 
 def _stop_on_signals() -> threading.Event:

@@ -95,6 +95,10 @@ class Programs:
                     f"{program.name} ended with status {code}: {program.last_words()}"
                 )
 
+    def last_words_of(self, name: str) -> str:
+        """The last log line of the first program whose name begins so."""
+        return next(p.last_words() for p in self._running if p.name.startswith(name))
+
     def stop(self) -> None:
         """End every child, last started first, and wait until all are gone."""
         while self._running:

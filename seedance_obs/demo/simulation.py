@@ -11,7 +11,7 @@ from pathlib import Path
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.machine import Machine
-from seedance_obs.sources.sim.page import dcgm_page
+from seedance_obs.sources.sim.page import render_page
 
 PROC_REFRESH_SECONDS = 0.25
 
@@ -48,7 +48,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         if machine is None:
             self.send_error(404)
             return
-        body = dcgm_page(machine, max(0.0, time.time() - self.server.epoch_unix)).encode()
+        body = render_page(machine, max(0.0, time.time() - self.server.epoch_unix)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))

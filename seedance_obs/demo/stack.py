@@ -78,10 +78,11 @@ def running_stack(targets: Sequence[Target], folder: Path) -> Iterator[Stack]:
 
 def answers(url: str, *, timeout_seconds: float = 5.0) -> bool:
     """Whether a page answers with 200."""
-    with contextlib.suppress(URLError, OSError):
+    try:
         with _OPENER.open(url, timeout=timeout_seconds) as response:
             return bool(response.status == 200)
-    return False
+    except (URLError, OSError):
+        return False
 
 
 def _start_exporter(programs: Programs, target: Target, address: str) -> None:
