@@ -19,7 +19,7 @@ from seedance_obs import __version__
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError, UsageError
 from seedance_obs.processes import kill_process, python_command, python_environment
-from seedance_obs.sources.http_page import PageFetcher
+from seedance_obs.sources.dcgm.http_page import PageFetcher
 from seedance_obs.sources.nvml.anonymiser import Anonymiser
 from seedance_obs.sources.nvml.recording import read_calls
 from seedance_obs.sources.sysfs import nvidia_gpus

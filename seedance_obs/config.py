@@ -115,8 +115,8 @@ class NodeSettings:
             raise UsageError(f"node.expected_gpus = {self.node_expected_gpus}: 0 or more is needed")
         if self.dcgm_page_limit_bytes < 1:
             raise UsageError("dcgm.page_limit_bytes: 1 or more is needed")
-        if self.dcgm_url and urlsplit(self.dcgm_url).scheme not in ("http", "https"):
-            raise UsageError(f"dcgm.url = {self.dcgm_url!r}: an http:// or https:// URL is needed")
+        if self.dcgm_url and urlsplit(self.dcgm_url).scheme != "http":
+            raise UsageError(f"dcgm.url = {self.dcgm_url!r}: an http:// URL is needed")
         self.source_orders()
 
     def source_orders(self) -> Mapping[str, tuple[str, ...]]:

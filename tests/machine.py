@@ -12,7 +12,7 @@ from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.node import Node, Source
 from seedance_obs.exporter.registry import CollectorSet, Context
-from seedance_obs.sources.dcgm import read_page
+from seedance_obs.sources.dcgm.page import read_page
 from seedance_obs.sources.nvml.library import NvmlLibrary
 from seedance_obs.sources.nvml.reader import NvmlReader
 from seedance_obs.sources.nvml.recording import ReplayLibrary, read_calls

@@ -29,9 +29,9 @@ def test_the_order_can_be_turned_for_one_quantity():
     settings = NodeSettings(merge_order=("power_watts=dcgm,nvml",))
     views = [
         snapshot(
-            source, GpuReadings("GPU-a", values={"power_watts": value, "fan_speed_ratio": 0.5})
+            name, GpuReadings("GPU-a", values={"power_watts": watts, "fan_speed_ratio": 0.5})
         )
-        for source, value in (("nvml", 200.0), ("dcgm", 150.0))
+        for name, watts in (("nvml", 200.0), ("dcgm", 150.0))
     ]
     (gpu,) = merge(views, settings.source_orders())
     assert gpu.readings["power_watts"].source == "dcgm"

@@ -94,7 +94,8 @@ class Node:
             )
             if snapshot is not None:
                 self._latest[name] = snapshot
-                self._accounts.count_xids(snapshot.xids)
+                if not any(self._states[other].up for other in self._before(name)):
+                    self._accounts.count_xids(snapshot.xids)
                 for reason, count in snapshot.dropped.items():
                     self._dropped[name, reason] += count
 
@@ -130,6 +131,11 @@ class Node:
         """Let every source go."""
         for source in self.sources.values():
             source.close()
+
+    def _before(self, name: str) -> list[str]:
+        """The sources asked so far that are trusted more, whose events are not counted again."""
+        names = list(self.sources)
+        return [other for other in names[: names.index(name)] if other in self._states]
 
     def _log_change(self, name: str, fault: str) -> None:
         before = self._faults.get(name, "")

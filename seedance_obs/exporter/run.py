@@ -30,7 +30,7 @@ def open_sources(settings: NodeSettings) -> list[Source]:
             )
         )
     if settings.dcgm_url:
-        from seedance_obs.sources.dcgm import DcgmSource
+        from seedance_obs.sources.dcgm.source import DcgmSource
 
         sources.append(
             DcgmSource(

@@ -26,7 +26,7 @@ class Driver:
         self.events: list[dict] = []
         self.calls: list[tuple[str, str | None]] = []
 
-    def call(self, function, device=None, *args):
+    def call(self, function, device=None, *_args):
         self.calls.append((function, device))
         for key in ((device, function), (device, "*")):
             if key in self.errors:

@@ -130,7 +130,7 @@ def test_workers_that_cannot_be_killed_are_not_piled_up(tmp_path, source_of, clo
     hung = {"function": "nvmlInit", "device": None, "args": [], "hung": True}
     spec = recording(tmp_path, hung, without="nvmlInit")
     monkeypatch.setattr(
-        "seedance_obs.sources.nvml.source.kill_process", lambda process, grace_seconds: False
+        "seedance_obs.sources.nvml.source.kill_process", lambda *_args, **_options: False
     )
     source = source_of(spec, start_deadline_seconds=0.3)
     for _ in range(MAX_ABANDONED):

@@ -11,11 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.dcgm_board import SENTINEL_TEXTS, Board, Instance, label
-from seedance_obs.sources.dcgm_fields import FIELD_OF, VERSION_LABELS, XID_NAMES, Field, Scope
+from seedance_obs.sources.dcgm.board import SENTINEL_TEXTS, Board, Instance, label
+from seedance_obs.sources.dcgm.fields import FIELD_OF, VERSION_LABELS, XID_NAMES, Field, Scope
+from seedance_obs.sources.dcgm.sample_line import (
+    metric_name,
+    read_labels,
+    read_number,
+    split_sample,
+)
 from seedance_obs.sources.identity import canonical_uuid
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
-from seedance_obs.sources.sample_line import metric_name, read_labels, read_number, split_sample
 
 DROP_REASONS = {
     "sentinel": "DCGM's number or text for no reading",

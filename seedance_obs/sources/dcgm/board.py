@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from seedance_obs.sources.dcgm_fields import FACT_LABELS, Field
+from seedance_obs.sources.dcgm.fields import FACT_LABELS, Field
 from seedance_obs.sources.identity import canonical_bus_id
 from seedance_obs.sources.readings import GpuReadings, MigReadings, Pod
 

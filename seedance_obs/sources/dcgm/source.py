@@ -5,11 +5,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.sources.dcgm_page import DcgmPage, parse_page, read_page
-from seedance_obs.sources.http_page import PageFetcher
+from seedance_obs.sources.dcgm.http_page import PageFetcher
+from seedance_obs.sources.dcgm.page import DcgmPage, parse_page
 from seedance_obs.sources.readings import SourceSnapshot, Xid
-
-__all__ = ["DcgmSource", "read_page"]
 
 _DCGM_LINE = re.compile(r"^DCGM_", re.IGNORECASE | re.MULTILINE)
 
