@@ -71,6 +71,9 @@ class DcgmSource:
             dropped=page.dropped,
         )
 
+    def close(self) -> None:
+        """Nothing is held between reads."""
+
 
 class XidMemory:
     """Turns DCGM's sticky last-XID gauge into events.
