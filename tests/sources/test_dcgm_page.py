@@ -258,12 +258,12 @@ def test_gpus_come_in_index_order_whatever_order_the_page_has() -> None:
     assert [gpu.index for gpu in snapshot.gpus] == [0, 2, 7, 10]
 
 
-def test_sticky_xids_are_kept_per_instance() -> None:
+def test_sticky_xids_of_all_rows_of_a_gpu_are_kept() -> None:
     page = parse_page(
         line("DEV_XID_ERRORS", "0") + "\n" + line("DEV_XID_ERROR", "43", MIG) + "\n"
         "dcgm_xid_errors{" + GPU + "} 79\n"
     )
-    assert page.last_xids == {(UUID, None): 0, (UUID, 7): 43}
+    assert page.last_xids == {UUID: {0, 43, 79}}
 
 
 def test_every_quantity_of_dcgm_has_a_field_and_no_other_has() -> None:
@@ -312,4 +312,4 @@ def test_no_page_can_raise_or_give_a_value_that_is_not_legal(text: str) -> None:
     for gpu in page.gpus:
         for found in (gpu.values, *(part.values for part in gpu.mig)):
             assert all(QUANTITIES[name].admits(value) for name, value in found.items())
-    assert all(0 <= code < 10000 for code in page.last_xids.values())
+    assert all(0 <= code < 10000 for codes in page.last_xids.values() for code in codes)

@@ -267,12 +267,21 @@ class TestXidMemory:
         found = [list(memory.events(part)) for part in (parse_page(LINE, cut=True), whole, whole)]
         assert found == [[], [], []]
 
+    @staticmethod
+    def on_instances(code: str, *numbers: int) -> str:
+        parts = [f'gpu="0",UUID="{UUID}",GPU_I_ID="{number}"' for number in numbers]
+        return "".join(TestXidMemory.text(code, part) for part in parts)
+
     def test_instances_repeating_one_code_are_one_event(self) -> None:
         memory = XidMemory()
-        parts = [f'gpu="0",UUID="{UUID}",GPU_I_ID="{number}"' for number in (1, 2)]
-        quiet, loud = ("".join(self.text(code, part) for part in parts) for code in ("0", "48"))
-        found = [list(memory.events(parse_page(text))) for text in (quiet, loud)]
-        assert found == [[], [Xid(UUID, 48)]]
+        texts = [self.on_instances(code, 1, 2) for code in ("0", "48")]
+        found = [memory.events(parse_page(text)) for text in texts]
+        assert found == [(), (Xid(UUID, 48),)]
+
+    def test_a_new_instance_repeating_an_old_code_is_no_news(self) -> None:
+        memory = XidMemory()
+        texts = [self.text("48"), self.text("48") + self.on_instances("48", 9), self.text("48")]
+        assert [memory.events(parse_page(text)) for text in texts] == [(), (), ()]
 
 
 def test_the_source_reports_xids_between_two_of_its_reads() -> None:
