@@ -104,7 +104,10 @@ class PageFetcher:
         connection.request(
             "GET", path, headers={"Accept": "text/plain", "Accept-Encoding": "identity"}
         )
-        response = connection.getresponse()
+        with connection.getresponse() as response:
+            return self._page(response)
+
+    def _page(self, response: http.client.HTTPResponse) -> TextPage:
         if response.status != http.client.OK:
             raise SourceUnavailableError(
                 f"{self._url} answered {response.status} {response.reason} instead of a page: "

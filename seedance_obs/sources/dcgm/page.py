@@ -8,6 +8,7 @@ So every line is judged alone, and one that cannot be trusted costs only itself.
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from seedance_obs.quantities import QUANTITIES
@@ -48,12 +49,12 @@ _ELSEWHERE = ""  # the outcome of a row that is about another kind of device
 
 @dataclass(frozen=True, slots=True)
 class DcgmPage:
-    """What one page says. `last_xids` is the sticky last XID code per (GPU, MIG instance)."""
+    """What one page says. `last_xids` is the sticky last XID codes on a GPU's rows, 0 for none."""
 
     gpus: tuple[GpuReadings, ...]
     versions: Mapping[str, str]
     dropped: Mapping[str, int]
-    last_xids: Mapping[tuple[str, int | None], int]
+    last_xids: Mapping[str, AbstractSet[int]]
 
     @property
     def complete(self) -> bool:
@@ -106,7 +107,7 @@ class _PageReader:
         self.dropped: Counter[str] = Counter()
         self._boards: dict[str, Board] = {}
         self._versions: dict[str, str] = {}
-        self._last_xids: dict[tuple[str, int | None], int] = {}
+        self._last_xids: dict[str, set[int]] = {}
         # All families repeat the same label text for a GPU, so each is understood once.
         self._subjects: dict[str, _Subject | str] = {}
 
@@ -173,8 +174,7 @@ class _PageReader:
     def _keep_xid(self, subject: _Subject, number: float) -> None:
         if not 0 <= number <= _XID_MAX or number != int(number):
             raise _Unusable("out_of_range")
-        instance = subject.instance.number if subject.instance else None
-        self._last_xids.setdefault((subject.board.uuid, instance), int(number))
+        self._last_xids.setdefault(subject.board.uuid, set()).add(int(number))
 
 
 def _keep(subject: _Subject, known: Field, number: float) -> None:

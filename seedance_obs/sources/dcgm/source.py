@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.sources.dcgm.http_page import PageFetcher
@@ -64,7 +65,7 @@ class DcgmSource:
             self.name,
             self._monotonic(),
             gpus=page.gpus,
-            xids=tuple(self._xids.events(page)),
+            xids=self._xids.events(page),
             versions=page.versions,
             dropped=page.dropped,
         )
@@ -84,15 +85,17 @@ class XidMemory:
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
-        self._last: dict[tuple[str, int | None], int] = {}
+        self._last: dict[str, AbstractSet[int]] = {}
 
-    def events(self, page: DcgmPage) -> Iterable[Xid]:
+    def events(self, page: DcgmPage) -> tuple[Xid, ...]:
         """The XIDs that happened since the page before, each once per GPU and code."""
-        found: dict[Xid, None] = {}
-        for key, code in page.last_xids.items():
-            if code not in (0, self._last.get(key)) and key[0] in self._seen:
-                found[Xid(key[0], code)] = None
-            self._last[key] = code
+        found = [
+            Xid(uuid, code)
+            for uuid, codes in page.last_xids.items()
+            if uuid in self._seen
+            for code in sorted(codes - self._last.get(uuid, set()) - {0})
+        ]
+        self._last.update(page.last_xids)
         if page.complete:  # in half a page a missing code may only have been cut off
             self._seen.update(gpu.uuid for gpu in page.gpus)
-        return found
+        return tuple(found)
