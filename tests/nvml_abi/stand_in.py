@@ -1,9 +1,9 @@
 """The stand-in NVML library: compiled with cc, found by child processes.
 
-    library = build(folder)
-    write_state(state, state_of(truth))            # every call of the machine, from state_file
-    with BindingInChild(environment(library, state)) as nvml:
-        nvml.call("nvmlDeviceGetCount")
+library = build(folder)
+write_state(state, state_of(truth))            # every call of the machine, from state_file
+with BindingInChild(environment(library, state)) as nvml:
+    nvml.call("nvmlDeviceGetCount")
 """
 
 import os

@@ -159,7 +159,9 @@ def _values(function: str, answer: Any) -> str:
 
 def _process(process: Mapping[str, int | None]) -> str:
     values = (process[name] for name in ("usedGpuMemory", "gpuInstanceId", "computeInstanceId"))
-    return ":".join([str(process["pid"]), *("-" if value is None else str(value) for value in values)])
+    return ":".join(
+        [str(process["pid"]), *("-" if value is None else str(value) for value in values)]
+    )
 
 
 def _field(field: Mapping[str, Any]) -> str:
