@@ -1,7 +1,7 @@
 """What the simulator calls the truth adds up, and is what a person would work out."""
 
 import pytest
-from one_gpu import board_with, machine_with
+from one_gpu import machine_with
 
 from seedance_obs.sources.sim.fleet import load_machine, machine_names
 from seedance_obs.sources.sim.physics import boards
@@ -36,11 +36,13 @@ def test_one_holder_has_the_whole_board_and_nobody_the_rest() -> None:
     assert found.joules["unallocated"] == pytest.approx(20 * board.idle_watts)
 
 
-def test_processes_of_two_tenants_share_in_equal_parts_while_both_live() -> None:
+def test_two_tenants_have_equal_parts_while_both_hold_however_many_processes() -> None:
+    second = {"name": "second", "share": 0.2}
     other = {"name": "other", "tenant": "risk", "start_s": 10, "share": 0.2, "memory_mib": 5}
-    found = truth(machine_with({"share": 0.8}, other), 0, 30)
+    machine = machine_with({"share": 0.6}, second, other)
+    found = truth(machine, 0, 30)
     assert found.gpu_seconds == pytest.approx({"vision": 20, "risk": 10})
-    board = board_with({"share": 0.8}, other)
+    board = boards(machine)[0]
     both = board.energy_joules(30) - board.energy_joules(10)
     assert found.joules["risk"] == pytest.approx(both / 2, rel=1e-6)
 
