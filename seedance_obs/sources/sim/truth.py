@@ -29,7 +29,8 @@ def truth(machine: Machine, t0: float, t1: float, *, step_s: float = STEP_S) -> 
 
     A GPU's time and its whole energy (idle part included) go to the tenants with a process alive
     on it, in equal parts however many processes or MIG slices each has; without a process both
-    are `unallocated`. A lost GPU counts no more. The error is at most one step at each change of power or of processes.
+    are `unallocated`. A lost GPU counts no more. The error is at most one step at each change of
+    power or of processes.
     """
     seconds: defaultdict[str, float] = defaultdict(float)
     joules: defaultdict[str, float] = defaultdict(float)
@@ -57,4 +58,4 @@ def _steps(board: Board, t0: float, t1: float, step_s: float) -> list[tuple[floa
 
 def _parts(board: Board, t: float) -> list[tuple[str, float]]:
     holders = {process.workload.tenant for process in board.processes(t)} or {UNALLOCATED}
-    return [(tenant, 1.0 / len(holders)) for tenant in holders]
+    return [(tenant, 1.0 / len(holders)) for tenant in sorted(holders)]
