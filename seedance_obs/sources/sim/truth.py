@@ -27,9 +27,10 @@ class Truth:
 def truth(machine: Machine, t0: float, t1: float, *, step_s: float = STEP_S) -> Truth:
     """What happened from t0 to t1, in seconds since the machine's epoch.
 
-    A GPU's time and its whole energy (idle part included) go to the tenants of the processes
-    alive on it, in equal parts by process; without a process both are `unallocated`. A lost GPU
-    counts no more. The error is at most one step at each change of power or of processes.
+    A GPU's time and its whole energy (idle part included) go to the tenants with a process alive
+    on it, in equal parts however many processes or MIG slices each has; without a process both
+    are `unallocated`. A lost GPU counts no more. The error is at most one step at each change of
+    power or of processes.
     """
     seconds: defaultdict[str, float] = defaultdict(float)
     joules: defaultdict[str, float] = defaultdict(float)
@@ -56,7 +57,5 @@ def _steps(board: Board, t0: float, t1: float, step_s: float) -> list[tuple[floa
 
 
 def _parts(board: Board, t: float) -> list[tuple[str, float]]:
-    alive = board.processes(t)
-    if not alive:
-        return [(UNALLOCATED, 1.0)]
-    return [(process.workload.tenant, 1.0 / len(alive)) for process in alive]
+    holders = {process.workload.tenant for process in board.processes(t)} or {UNALLOCATED}
+    return [(tenant, 1.0 / len(holders)) for tenant in sorted(holders)]
