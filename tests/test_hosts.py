@@ -4,8 +4,9 @@ import shutil
 import subprocess
 
 import pytest
-from machine import HOSTS, Machine, replayed
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.machine import HOSTS, Machine, replayed
 
 MACHINES = sorted(folder.name for folder in HOSTS.iterdir())
 
