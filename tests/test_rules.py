@@ -18,7 +18,7 @@ def run(*command: str | Path) -> str:
         [str(part) for part in command], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return done.stdout
 
 
 def alerts() -> list[dict]:

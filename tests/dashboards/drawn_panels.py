@@ -54,12 +54,19 @@ def run_grafana(panels: list[dict[str, Any]]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def draw(prometheus: Prometheus, panel: dict[str, Any], *, node: str = ".*") -> list[dict]:
-    request = {
-        "transformations": panel["transformations"],
-        "answers": answers(prometheus, panel, node=node),
-    }
-    return run_grafana([request])["panels"][0]
+def draw_all(
+    prometheus: Prometheus, asked: list[tuple[dict[str, Any], str]]
+) -> dict[tuple[int, str], list[dict[str, Any]]]:
+    """The transformed frames by panel id and node, all in one start of Node."""
+    requests = [
+        {
+            "transformations": panel["transformations"],
+            "answers": answers(prometheus, panel, node=node),
+        }
+        for panel, node in asked
+    ]
+    keys = [(panel["id"], node) for panel, node in asked]
+    return dict(zip(keys, run_grafana(requests)["panels"], strict=True))
 
 
 def rows(frame: dict[str, Any]) -> list[dict[str, Any]]:

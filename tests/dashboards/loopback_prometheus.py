@@ -18,6 +18,13 @@ from synthetic_hosts import HOSTS, exposition
 
 RULES = Path(__file__).parents[2] / "alerts"
 START_SECONDS = 60
+GPUS = [gpu for host in HOSTS for gpu in host.gpus]
+SETTLED = {
+    "seedance_exporter_info": len(HOSTS),
+    "gpu:seedance_topology:info": len(GPUS),
+    "dcgm_gpu_utilization": len([gpu for gpu in GPUS if gpu.utilization is not None]),
+    'ALERTS{alertstate="firing"}': 1,
+}
 PAGES = {f"/{host.name}": exposition(host) for host in HOSTS}
 
 
@@ -45,7 +52,8 @@ class Prometheus:
             with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=10) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
-            raise AssertionError(f"{parameters}: {error.read().decode()}") from error
+            with error:
+                raise AssertionError(f"{parameters}: {error.read().decode()}") from error
 
     def instant(self, expr: str) -> list[dict[str, Any]]:
         return self.get("query", query=expr)["result"]
@@ -121,16 +129,17 @@ def _free_port() -> int:
 
 
 def _wait(prometheus: Prometheus, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until every host is drawn and scraped twice, or a deadline far beyond the usual 5 s."""
-    wanted = {host.name for host in HOSTS if host.gpus}
+    """Until every GPU went twice through every rule, or a deadline far beyond the usual 5 s."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        try:
-            edges = prometheus.instant("count by (instance) (edge:seedance_topology:nvlinks)")
-            used = prometheus.instant("dcgm_gpu_utilization and on () ALERTS")
-        except (OSError, AssertionError):
-            edges, used = [], []
-        if used and wanted == {each["metric"]["instance"] for each in edges}:
+        if all(_twice(prometheus, series) == count for series, count in SETTLED.items()):
             return
         time.sleep(0.2)
     raise AssertionError(f"Prometheus did not become ready:\n{log.read_text()[-3000:]}")
+
+
+def _twice(prometheus: Prometheus, series: str) -> int:
+    try:
+        return len(prometheus.instant(f"count_over_time({series}[1m]) > 1"))
+    except OSError:
+        return 0

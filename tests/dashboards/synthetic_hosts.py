@@ -21,6 +21,7 @@ class Host:
     name: str
     gpus: tuple[Gpu, ...]
     expected: int
+    xids: tuple[dict[str, str], ...] = ()
 
 
 def hgx_h100() -> Host:
@@ -58,7 +59,7 @@ def pcie_pair() -> Host:
 
 
 def direct_links() -> Host:
-    """Four boards linked to each other, each end naming the other."""
+    """Four boards linked to each other, each end naming the other; one has just had an error."""
     addresses = [f"0000:0{bus}:00.0" for bus in (1, 2, 3, 4)]
     gpus = tuple(
         Gpu(
@@ -70,7 +71,8 @@ def direct_links() -> Host:
         )
         for index, address in enumerate(addresses)
     )
-    return Host("mesh-c", gpus, expected=4)
+    xid = {"gpu": "2", "gpu_uuid": "GPU-mesh-c-0002", "xid": "48", "class": "memory"}
+    return Host("mesh-c", gpus, expected=4, xids=(xid,))
 
 
 def bare_guest() -> Host:
@@ -94,6 +96,7 @@ HOSTS = (hgx_h100(), pcie_pair(), direct_links(), bare_guest(), no_gpu())
 
 def exposition(host: Host) -> str:
     lines = [
+        *(_line("seedance_gpu_xid_errors_total", labels, 1) for labels in host.xids),
         f'seedance_exporter_info{{version="0",node="{host.name}"}} 1',
         f"seedance_gpus_expected {host.expected}",
         f"seedance_gpus_seen {len(host.gpus)}",

@@ -122,7 +122,7 @@ def test_variables_follow_the_time_range_and_a_cluster_label_is_not_needed(dashb
 def test_all_data_comes_from_the_chosen_source(dashboard: dict) -> None:
     text = json.dumps(dashboard)
     assert "${DS_" not in text
-    sources = re.findall(r'"datasource": (\{.*?\})', text)
+    sources = re.findall(r'"datasource": (\{[^{]*\{datasource\}"\}|[^,]*)', text)
     assert set(sources) == {'{"type": "prometheus", "uid": "${datasource}"}'}
 
 
@@ -152,7 +152,6 @@ def test_one_generation_of_grafana_is_written(dashboard: dict) -> None:
         assert steps[0]["value"] is None
         values = [step["value"] for step in steps[1:]]
         assert values == sorted(values)
-        steps[0].pop("value")
     assert "null" not in re.sub(r'"value": null', "", json.dumps(dashboard))
 
 
