@@ -114,9 +114,7 @@ def _panel(panel: Panel, position: Any) -> Any:
         dataSource=DATASOURCE,
         targets=[_target(query) for query in panel.queries],
         transformations=list(panel.transformations),
-        repeat=core.Repeat(
-            "h" if panel.repeat else None, panel.repeat, 2 if panel.repeat else None
-        ),
+        repeat=core.Repeat("v" if panel.repeat else None, panel.repeat),
         maxDataPoints=None,
         gridPos=position,
     )

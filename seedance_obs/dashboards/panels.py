@@ -150,7 +150,7 @@ class StateTimeline(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Panel):
-    """Rows of values; columns in the order in which `columns` names them."""
+    """Rows of values, sorted by one column."""
 
     kind = "table"
     sort_by: str

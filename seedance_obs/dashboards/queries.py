@@ -20,13 +20,16 @@ NODE_NAMES = f"label_values(seedance_exporter_info{{{FLEET}}}, instance)"
 
 FLEET_GPUS_SEEN = f"sum(seedance_gpus_seen{{{FLEET}}})"
 FLEET_GPUS_EXPECTED = f"sum(seedance_gpus_expected{{{FLEET}}})"
-FLEET_GPUS_MISSING = f"{FLEET_GPUS_EXPECTED} - {FLEET_GPUS_SEEN}"
+FLEET_GPUS_MISSING = f"sum(seedance_gpus_expected{{{FLEET}}} - seedance_gpus_seen{{{FLEET}}})"
 FLEET_UTILIZATION = f"avg(seedance_gpu_utilization_ratio{{{FLEET}}})"
 FLEET_POWER = f"sum(seedance_gpu_power_watts{{{FLEET}}})"
 FIRING_COUNT = f"count({FIRING}) or vector(0)"
 OLDEST_READING = f"max(seedance_source_age_seconds{{{FLEET}}})"
 
 UTILIZATION_BY_GPU_PERCENT = 'avg by (instance, gpu_uuid) (dcgm_gpu_utilization{job="gpu"})'
+UTILIZATION_BANDS = (  # Prometheus sorts series by labels, so band, the first, decides their order
+    f'label_join(seedance_gpu_utilization_ratio{{{NODES}}}, "band", " GPU ", "instance", "gpu")'
+)
 UTILIZATION = f"seedance_gpu_utilization_ratio{{{NODES}}}"
 POWER = f"seedance_gpu_power_watts{{{NODES}}}"
 MEMORY_USED = (
@@ -98,7 +101,7 @@ def topology_nodes() -> str:
 
 
 def topology_edges() -> str:
-    """The edge frame: NVLinks solid and thicker the more there are, the PCIe tree thin and dashed."""
+    """The edge frame: NVLinks solid, thicker the more there are; the PCIe tree thin and dashed."""
     edge = f"edge:seedance_topology:nvlinks{{{RECORDED},link="
     nvlink = labelled(f'{edge}"nvlink"}}', color=theme.NVLINK)
     pcie = labelled(f'{edge}"pcie"}}', color=theme.PCIE, strokedasharray="6 4")

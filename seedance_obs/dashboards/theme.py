@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Json: TypeAlias = "bool | int | float | str | None | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
 
 ORANGE = "#E69F00"
@@ -48,8 +48,9 @@ AGE = Look("s", YELLOW, 0)
 
 def steps(base: str, *above: tuple[float, str]) -> JsonObject:
     """Thresholds: the base colour, then each colour from its value upwards, ascending."""
-    rest = [{"color": color, "value": value} for value, color in above]
-    return {"mode": "absolute", "steps": [{"color": base, "value": None}, *rest]}
+    rows: list[Json] = [{"color": base, "value": None}]
+    rows += [{"color": color, "value": value} for value, color in above]
+    return {"mode": "absolute", "steps": rows}
 
 
 def flat(look: Look) -> JsonObject:

@@ -216,7 +216,7 @@ def _fleet_utilization() -> Panel:
 def _wiring() -> Panel:
     return NodeGraph(
         title="Where does every GPU sit on $node?",
-        description="From left to right: host, PCI root complexes, PCIe switches, GPUs, NVSwitches. "
+        description="From top to bottom: host, PCI roots, PCIe switches, GPUs, NVSwitches. "
         "The ring of a GPU is busy (orange) or idle (blue), grey where nothing is known; inside, "
         "utilisation and power. Solid green: NVLinks, thicker the more; dashed grey: PCIe. A GPU "
         "that was lost in the last hour keeps its place, marked missing.",
@@ -227,7 +227,7 @@ def _wiring() -> Panel:
         look=theme.UTILIZATION_PERCENT,
         no_value="no GPU on this node in the last hour",
         width=FULL_WIDTH,
-        height=16,
+        height=20,
         repeat="node",
         main_unit="%",
         secondary_unit="W",
@@ -246,7 +246,7 @@ def _timeline() -> Panel:
         title="When was every GPU busy?",
         description="One band per GPU. Dark: idle; the lighter and warmer, the busier. A gap is a "
         "GPU without readings for more than two minutes.",
-        queries=(Query(queries.UTILIZATION, GPU_LEGEND),),
+        queries=(Query(queries.UTILIZATION_BANDS, "{{band}}"),),
         look=theme.UTILIZATION,
         thresholds=theme.BUSY_SCALE,
         no_value="no utilisation reported by these nodes",
