@@ -89,22 +89,21 @@ def write_proc(machine: Machine, root: Path, t: float, *, epoch_unix: float = 0.
     """
     proc = root / "proc"
     staging = root / ".staging"
+    shutil.rmtree(staging, ignore_errors=True)
     for folder in (proc, staging, root / "etc"):
         folder.mkdir(parents=True, exist_ok=True)
     alive = {p.pid: p for board in boards(machine) for p in board.processes(t)}
     present = {int(entry.name) for entry in proc.iterdir() if entry.name.isdecimal()}
     for pid in sorted(present - alive.keys()):
         (proc / str(pid)).rename(staging / f"gone-{pid}")
-        shutil.rmtree(staging / f"gone-{pid}")
     for pid in sorted(alive.keys() - present):
         _write_process(machine, staging / str(pid), alive[pid])
         (staging / str(pid)).rename(proc / str(pid))
     _write_host_files(machine, root, t, epoch_unix)
-    staging.rmdir()
+    shutil.rmtree(staging)
 
 
 def _write_process(machine: Machine, folder: Path, process: Process) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     uid = machine.tenants[process.workload.tenant]
     (folder / "stat").write_text(stat_text(machine, process))
