@@ -30,7 +30,11 @@ from seedance_obs.sources.sim.page import render_page
 CONTRACT_MACHINE = "h100-mig"
 CONTRACT_STARTED_AT = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 PASSES_AT_SECONDS = (59.0, 60.0)
-A_REFUSED_READING = 'DCGM_FI_DEV_MEMORY_TEMP{{gpu="0",UUID="{uuid}"}} 9223372036854775794\n'
+# Two rows that the machine's own page lacks: a fan, and a sentinel that no reader may believe.
+EXTRA_ROWS = (
+    'DCGM_FI_DEV_FAN_SPEED{{gpu="1",UUID="{uuid}"}} 30\n'
+    'DCGM_FI_DEV_MEMORY_TEMP{{gpu="1",UUID="{uuid}"}} 9223372036854775794\n'
+)
 
 
 class _Clock:
@@ -71,10 +75,10 @@ class _Page:
         self._machine, self._clock = machine, clock
 
     def read(self) -> SourceSnapshot:
-        """The page now, with one reading on it that no reader may believe."""
+        """The page now, and the extra rows."""
         page = render_page(self._machine, self._clock())
-        refused = A_REFUSED_READING.format(uuid="GPU-00000000-0000-0000-0000-000000000000")
-        return read_page(page + refused, taken_at=self._clock())
+        extra = EXTRA_ROWS.format(uuid=self._machine.gpu_uuid(1))
+        return read_page(page + extra, taken_at=self._clock())
 
     def close(self) -> None:
         """Nothing is held."""
@@ -95,6 +99,7 @@ def contract_scrape() -> str:
             [_Driver(machine, clock), _Page(machine, clock)],
             node_name="node-1",
             monotonic=clock,
+            wall=lambda: CONTRACT_STARTED_AT,
         )
         for clock.now in PASSES_AT_SECONDS:
             for name in node.sources:
@@ -105,12 +110,7 @@ def contract_scrape() -> str:
 
 def _render(node: Node, settings: NodeSettings, clock: _Clock) -> str:
     registry = CollectorRegistry(auto_describe=False)
-    context = Context(
-        view=lambda: node.view,
-        settings=settings,
-        monotonic=clock,
-        started_at=CONTRACT_STARTED_AT,
-    )
+    context = Context(view=lambda: node.view, settings=settings, monotonic=clock)
     registry.register(CollectorSet(context, timer=lambda: 0.0))
     return generate_latest(registry).decode()
 

@@ -103,10 +103,8 @@ def machine(
     sources: list[Source], clock: Callable[[], float], *, root: Path, name: str = "node-1"
 ) -> Machine:
     settings = NodeSettings(node_root=str(root))
-    node = Node(settings, sources, node_name=name, monotonic=clock)
-    context = Context(
-        view=lambda: node.view, settings=settings, monotonic=clock, started_at=STARTED_AT
-    )
+    node = Node(settings, sources, node_name=name, monotonic=clock, wall=lambda: STARTED_AT)
+    context = Context(view=lambda: node.view, settings=settings, monotonic=clock)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(CollectorSet(context, timer=lambda: 0.0))
     return Machine(node, registry)

@@ -81,6 +81,8 @@ def usage_rows(prometheus: Prometheus, truths: Mapping[str, NodeTruth]) -> tuple
     rows = []
     for node, tenant in sorted(seconds, key=lambda key: (key[0], _tenant_order(key[1]))):
         known = true.get(node)
+        if not seconds[node, tenant]:
+            continue  # an account that was opened and never used
         rows.append(
             Row(
                 node=node,

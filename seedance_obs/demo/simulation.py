@@ -48,7 +48,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         if machine is None:
             self.send_error(404)
             return
-        body = render_page(machine, max(0.0, time.time() - self.server.epoch_unix)).encode()
+        body = render_page(machine, time.time() - self.server.epoch_unix).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -70,7 +70,7 @@ def running_simulation(
     for name, machine in zip(names, machines, strict=True):
         root = folder / machine.name
         write_sysfs(machine, root)
-        write_proc(machine, root, 0.0, epoch_unix=epoch_unix)
+        write_proc(machine, root, time.time() - epoch_unix, epoch_unix=epoch_unix)
         nodes.append(
             SimulatedNode(
                 machine=machine,
@@ -100,6 +100,6 @@ def _keep_proc(
     nodes: Sequence[SimulatedNode], epoch_unix: float, stopping: threading.Event
 ) -> None:
     while not stopping.wait(PROC_REFRESH_SECONDS):
-        t = max(0.0, time.time() - epoch_unix)
         for node in nodes:
+            t = time.time() - epoch_unix
             write_proc(node.machine, node.root, t, epoch_unix=epoch_unix)

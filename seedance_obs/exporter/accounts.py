@@ -94,9 +94,7 @@ class Accounts:
         if last is None or energy == last:
             return
         delta_mj = int(energy.value) - int(last.value)
-        if delta_mj < 0 and energy.source != last.source:
-            board.energy = last  # the other source samples the same counter less often: wait
-        elif delta_mj < 0:
+        if delta_mj < 0:
             # The counter restarted with the driver; what it shows now nobody watched being burned.
             board.energy_mj[UNOBSERVED] += int(energy.value)
             board.held_us[UNOBSERVED] += 0

@@ -16,7 +16,7 @@ from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.accounts import Accounts, tenants_of
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState
-from seedance_obs.merge import MergedGpu, merge
+from seedance_obs.merge import CounterMemory, MergedGpu, merge
 from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.readings import SourceSnapshot
 from seedance_obs.sources.sysfs import PciFacts, nvidia_gpus, read_pci
@@ -53,6 +53,7 @@ class Node:
         *,
         node_name: str,
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._root = root = Path(settings.node_root)
         self.sources = {source.name: source for source in sources}
@@ -60,7 +61,10 @@ class Node:
         self._settings = settings
         self._orders = settings.source_orders()
         self._monotonic = monotonic
+        self._wall = wall
+        self._started_at: float | None = None
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
+        self._counters = CounterMemory(patience_seconds=settings.sampler_stale_after_seconds)
         self._accounts = Accounts(gap_seconds=settings.sampler_stale_after_seconds)
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -111,12 +115,16 @@ class Node:
             ]
             states, dropped = dict(self._states), dict(self._dropped)
         self._refresh_pci(now)
-        gpus = self._locate(merge(snapshots, self._orders))
+        merged = merge(snapshots, self._orders)
+        gpus = self._locate([self._counters.hold(gpu) for gpu in merged])
+        if self._started_at is None and snapshots:
+            self._started_at = self._wall()
         for gpu in gpus:
             self._accounts.advance(gpu.merged, tenants_of(gpu.merged, self._user_of))
         self._most_seen = max(self._most_seen, len(gpus))
         self.view = NodeView(
             node_name=self.view.node_name,
+            started_at=self._started_at,
             gpus=gpus,
             expected_gpus=self._settings.node_expected_gpus or max(self._pci_gpus, self._most_seen),
             sources={**states, **self._file_system_states()},

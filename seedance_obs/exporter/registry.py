@@ -26,7 +26,6 @@ class Context:
     view: Callable[[], NodeView]
     settings: NodeSettings
     monotonic: Callable[[], float]
-    started_at: float  # Unix time
 
 
 class Collector(Protocol):

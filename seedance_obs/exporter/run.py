@@ -56,12 +56,7 @@ def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
     )
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
-    context = Context(
-        view=lambda: node.view,
-        settings=settings,
-        monotonic=time.monotonic,
-        started_at=time.time(),
-    )
+    context = Context(view=lambda: node.view, settings=settings, monotonic=time.monotonic)
     registry.register(CollectorSet(context))
     sampler = Sampler(
         node,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from seedance_obs.exporter.node import Node
 
 LOG = logging.getLogger(__name__)
-FIRST_VIEW_PATIENCE_SECONDS = 3.0
+FIRST_VIEW_PATIENCE_SECONDS = 10.0
 
 
 class Sampler:

@@ -60,9 +60,10 @@ class TenantAccount:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """The node as of one moment."""
+    """The node as of one moment; `started_at` is the Unix time at which its accounts began."""
 
     node_name: str
+    started_at: float | None = None
     gpus: tuple[LocatedGpu, ...] = ()
     expected_gpus: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict)

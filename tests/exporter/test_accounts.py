@@ -86,15 +86,6 @@ def test_a_counter_that_restarts_is_never_negative_and_never_lost():
     assert balances(accounts) == {"a": (3_000_000, 1_010), "unobserved": (0, 40)}
 
 
-def test_a_source_that_lags_behind_the_other_is_no_restart():
-    accounts = Accounts(gap_seconds=GAP_SECONDS)
-    accounts.advance(seen(0.0, 5_000), ["a"])
-    accounts.advance(seen(1.0, 4_900, "dcgm"), ["a"])
-    accounts.advance(seen(2.0, 5_200, "dcgm"), ["a"])
-    accounts.advance(seen(3.0, 5_300), ["a"])
-    assert balances(accounts)["a"] == (3_000_000, 300)
-
-
 def test_a_board_without_a_counter_has_time_but_no_energy():
     accounts = Accounts(gap_seconds=GAP_SECONDS)
     accounts.advance(seen(0.0, None), ["a"])

@@ -22,7 +22,6 @@ class ExporterCollector:
     def __init__(self, context: Context) -> None:
         self._view = context.view
         self._monotonic = context.monotonic
-        self._started_at = context.started_at
 
     def collect(self) -> Iterator[Metric]:
         """The families of one scrape."""
@@ -31,9 +30,10 @@ class ExporterCollector:
         info.add_metric([], {"version": __version__, "node": view.node_name})
         started = GaugeMetricFamily(
             "seedance_exporter_start_time_seconds",
-            "Unix time at which this exporter started; its own counters began at zero then.",
+            "Unix time of this exporter's first view of its GPUs; its own counters began then.",
         )
-        started.add_metric([], self._started_at)
+        if view.started_at is not None:
+            started.add_metric([], view.started_at)
         yield from (info, started)
         yield from self._sources(view)
         yield _dropped(view)
