@@ -5,6 +5,7 @@ import importlib.util
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -159,6 +160,25 @@ def capture(
         return
     for part in parts:
         click.echo(f"{'wrote' if part.written else 'left out':9} {part.name:11} {part.about}")
+
+
+@main.group()
+def assets() -> None:
+    """The exporter contract, dashboards and alert rules that come with this package."""
+
+
+@assets.command("copy")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def assets_copy(folder: Path) -> None:
+    """Copy exporters/, dashboards/ and alerts/ into FOLDER, over what is there."""
+    from seedance_obs.assets import KINDS, assets_folder
+
+    for kind in KINDS:
+        try:
+            shutil.copytree(assets_folder(kind), folder / kind, dirs_exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot copy to {folder / kind}: {error}") from error
+        click.echo(str(folder / kind))
 
 
 def _need_extra(module: str, extra: str) -> None:

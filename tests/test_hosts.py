@@ -4,8 +4,10 @@ import shutil
 import subprocess
 
 import pytest
-from machine import HOSTS, Machine, replayed
 from prometheus_client.parser import text_string_to_metric_families
+
+from seedance_obs.assets import assets_folder
+from tests.machine import HOSTS, Machine, replayed
 
 MACHINES = sorted(folder.name for folder in HOSTS.iterdir())
 
@@ -50,3 +52,11 @@ def test_a_gpu_has_at_most_120_series(host):
                 uuid = sample.labels["gpu_uuid"]
                 series[uuid] = series.get(uuid, 0) + 1
     assert all(count <= 120 for count in series.values())
+
+
+def test_the_contract_names_every_series_of_every_machine(host):
+    contract = (assets_folder("exporters") / "node.prom").read_text()
+    _, found = host
+    for line in found.scrape().splitlines():
+        if line.startswith("# TYPE "):
+            assert line in contract.splitlines()

@@ -28,9 +28,7 @@ def test_the_more_trusted_source_wins_and_the_distance_is_told():
 def test_the_order_can_be_turned_for_one_quantity():
     settings = NodeSettings(merge_order=("power_watts=dcgm,nvml",))
     views = [
-        snapshot(
-            name, GpuReadings("GPU-a", values={"power_watts": watts, "fan_speed_ratio": 0.5})
-        )
+        snapshot(name, GpuReadings("GPU-a", values={"power_watts": watts, "fan_speed_ratio": 0.5}))
         for name, watts in (("nvml", 200.0), ("dcgm", 150.0))
     ]
     (gpu,) = merge(views, settings.source_orders())

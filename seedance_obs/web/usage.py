@@ -21,7 +21,7 @@ MEMORY_SECONDS = 86_400
 
 _JOB = '{job="gpu"}'
 _START_TIME = f"seedance_exporter_start_time_seconds{_JOB}"
-_SHORTEST_RATE_SECONDS = 60.0
+_SHORTEST_RATE_SECONDS = 60
 
 
 class QueryEngine(Protocol):
@@ -51,9 +51,14 @@ class Window:
         return self.end - self.start
 
     @property
-    def step(self) -> float:
-        """The length of one chart step in seconds."""
-        return max(1.0, self.seconds / CHART_STEPS)
+    def step(self) -> int:
+        """The length of a chart step in seconds; sixty steps or a few less fill the window."""
+        return -(-self.seconds // CHART_STEPS)
+
+    @property
+    def step_ends(self) -> range:
+        """The moments at which chart steps end, counted back from the window's end."""
+        return range(self.start + self.seconds % self.step + self.step, self.end + 1, self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +117,14 @@ def window_query(counter: str, window: Window) -> str:
     )
 
 
-def rate_query(counter: str, step: float) -> str:
+def rate_query(counter: str, step: int) -> str:
     """PromQL for a counter's mean rate by tenant over the chart step (one minute at least).
 
     A rate misses the value a series is born with, so the chart shows the shape of a window and
     `window_query` its total.
     """
     seconds = max(step, _SHORTEST_RATE_SECONDS)
-    return f"sum by (tenant) (rate({counter}{_JOB}[{round(seconds)}s]))"
+    return f"sum by (tenant) (rate({counter}{_JOB}[{seconds}s]))"
 
 
 def read_usage(engine: QueryEngine, window: Window) -> Usage:
@@ -143,7 +148,7 @@ def read_rates(engine: QueryEngine, counter: str, window: Window) -> pd.DataFram
     Columns `at` (seconds since the epoch), `tenant`, `value`; a step without samples has no row.
     """
     expr = rate_query(counter, window.step)
-    series = engine.range(expr, window.start + window.step, window.end, window.step)
+    series = engine.range(expr, window.step_ends[0], window.end, window.step)
     rows = [(at, s.labels.get("tenant", ""), value) for s in series for at, value in s.points]
     return pd.DataFrame(rows, columns=["at", "tenant", "value"])
 

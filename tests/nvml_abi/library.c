@@ -8,27 +8,36 @@
 #include <string.h>
 #include <strings.h>
 
-static struct nvmlDevice_st boards[MAX_BOARDS];
-static struct nvmlDevice_st instances[MAX_BOARDS][MAX_INSTANCES];
+static struct nvmlDevice_st *boards;
+static struct nvmlDevice_st *instances;
+static int open_event_sets;
 
+static void name_handles(const char *board_format, const char *instance_format)
+{
+    for (unsigned int i = 0; i < MAX_BOARDS; i++) {
+        boards[i].board = i;
+        boards[i].instance = -1;
+        snprintf(boards[i].name, sizeof boards[i].name, board_format, i);
+        for (int j = 0; j < MAX_INSTANCES; j++) {
+            struct nvmlDevice_st *instance = &instances[i * MAX_INSTANCES + (unsigned int)j];
+            instance->board = i;
+            instance->instance = j;
+            snprintf(instance->name, sizeof instance->name, instance_format, i, j);
+        }
+    }
+}
+
+/* Each start has handles of its own, so that those of an earlier one are found out. */
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
     char values[MAX_ANSWER];
     (void)flags;
     nvmlReturn_t code = ask("nvmlInit -", values);
-    if (code != NVML_SUCCESS)
+    if (code != NVML_SUCCESS || references++ > 0)
         return code;
-    for (unsigned int i = 0; i < MAX_BOARDS; i++) {
-        boards[i].board = i;
-        boards[i].instance = -1;
-        snprintf(boards[i].name, sizeof boards[i].name, "gpu%u", i);
-        for (int j = 0; j < MAX_INSTANCES; j++) {
-            instances[i][j].board = i;
-            instances[i][j].instance = j;
-            snprintf(instances[i][j].name, sizeof instances[i][j].name, "gpu%u/mig%d", i, j);
-        }
-    }
-    references++;
+    boards = calloc(MAX_BOARDS, sizeof *boards);
+    instances = calloc(MAX_BOARDS * MAX_INSTANCES, sizeof *instances);
+    name_handles("gpu%u", "gpu%u/mig%d");
     return NVML_SUCCESS;
 }
 
@@ -41,7 +50,10 @@ nvmlReturn_t nvmlShutdown(void)
 {
     if (references == 0)
         return NVML_ERROR_UNINITIALIZED;
-    references--;
+    if (open_event_sets > 0)
+        return NVML_ERROR_IN_USE; /* stricter than the driver, which forgives it */
+    if (--references == 0)
+        name_handles("stale%u", "stale%u/%d");
     return NVML_SUCCESS;
 }
 
@@ -123,7 +135,7 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
     nvmlReturn_t code =
         ask_device("nvmlDeviceGetMigDeviceHandleByIndex", device, arguments, values);
     if (code == NVML_SUCCESS && index < MAX_INSTANCES)
-        *instance = &instances[device->board][index];
+        *instance = &instances[device->board * MAX_INSTANCES + index];
     return code;
 }
 
@@ -140,7 +152,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
         if (has_uuid(*device, uuid))
             return NVML_SUCCESS;
         for (int j = 0; j < MAX_INSTANCES; j++) {
-            *device = &instances[i][j];
+            *device = &instances[i * MAX_INSTANCES + (unsigned int)j];
             if (has_uuid(*device, uuid))
                 return NVML_SUCCESS;
         }
@@ -190,7 +202,10 @@ nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
     if (references == 0)
         return NVML_ERROR_UNINITIALIZED;
     *set = calloc(1, sizeof **set);
-    return *set == NULL ? NVML_ERROR_MEMORY : NVML_SUCCESS;
+    if (*set == NULL)
+        return NVML_ERROR_MEMORY;
+    open_event_sets++;
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
@@ -234,5 +249,6 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 {
     free(set);
+    open_event_sets--;
     return NVML_SUCCESS;
 }

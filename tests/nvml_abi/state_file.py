@@ -133,7 +133,8 @@ def key_of(function: str, device: str | None = None, args: Sequence[int] = ()) -
 def write_state(path: Path, state: Mapping[str, str]) -> None:
     """Replace the state file in one step, while a child may be reading it."""
     draft = path.with_suffix(".draft")
-    draft.write_text("".join(f"{key} = {value}\n" for key, value in state.items()))
+    text = "".join(f"{key} = {value}\n" for key, value in state.items())
+    draft.write_bytes(text.encode(errors="surrogateescape"))
     draft.replace(path)
 
 

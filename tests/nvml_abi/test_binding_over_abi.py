@@ -5,9 +5,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from seedance_obs.sources.nvml.answers import DEVICE_ANSWERS
 from seedance_obs.sources.nvml.library import (
     DRIVER_NOT_LOADED,
     FUNCTION_NOT_FOUND,
@@ -19,6 +21,7 @@ from seedance_obs.sources.nvml.library import (
     NOT_SUPPORTED,
     TIMEOUT,
     UNINITIALIZED,
+    UNKNOWN,
     NvmlError,
 )
 from tests.nvml_abi.child import BindingInChild, NoAnswerError
@@ -149,11 +152,12 @@ def test_a_gpu_that_refuses_events_costs_only_its_own(stand_in: StandIn) -> None
 def test_after_shutdown_nothing_answers_until_the_next_start(stand_in: StandIn) -> None:
     nvml = stand_in({**TWO_GPUS, "nvmlEventSetWait - 0": "0 gpu1 79"}).binding()
     nvml.call("nvmlEventSetWait")
-    nvml.call("nvmlShutdown")
+    assert nvml.call("nvmlDeviceGetPowerUsage", "gpu0") == 70000
+    nvml.call("nvmlShutdown")  # refused while an event set is open
     assert code_of(nvml, "nvmlDeviceGetPowerUsage", "gpu0") == UNINITIALIZED
     nvml.call("nvmlInit")
     assert nvml.call("nvmlDeviceGetPowerUsage", "gpu0") == 70000
-    # A new event set starts from its own beginning, so the old one was let go.
+    # A new event set starts from its own beginning.
     assert nvml.call("nvmlEventSetWait") == {"device": "gpu1", "xid": 79}
 
 
@@ -193,6 +197,23 @@ def test_field_values_are_read_by_their_type(
     assert answer == [
         {"fieldId": 82, "scopeId": 0, "nvmlReturn": code, "value": value},
         {"fieldId": 5, "scopeId": 0, "nvmlReturn": 0, "value": 5},
+    ]
+
+
+def test_a_text_that_is_none_is_an_error_of_its_own_call(stand_in: StandIn) -> None:
+    names = {"nvmlDeviceGetName gpu0": "0 NVIDIA \udcff", "nvmlDeviceGetName gpu1": "0 NVIDIA"}
+    nvml = stand_in({**TWO_GPUS, **names}).binding()
+    assert code_of(nvml, "nvmlDeviceGetName", "gpu0") == UNKNOWN
+    assert nvml.call("nvmlDeviceGetName", "gpu1") == "NVIDIA"
+
+
+@pytest.mark.parametrize("memory", [None, 2**64 - 1])
+def test_memory_that_a_binding_leaves_undecoded_is_unknown(memory: int | None) -> None:
+    process = SimpleNamespace(
+        pid=7, usedGpuMemory=memory, gpuInstanceId=2**32 - 1, computeInstanceId=0
+    )
+    assert DEVICE_ANSWERS["nvmlDeviceGetComputeRunningProcesses"]([process]) == [
+        {"pid": 7, "usedGpuMemory": None, "gpuInstanceId": None, "computeInstanceId": 0}
     ]
 
 

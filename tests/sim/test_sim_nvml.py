@@ -310,11 +310,11 @@ def test_a_board_that_saves_power_slows_down_without_work() -> None:
 
 
 def test_errors_are_counted_from_their_moment_on() -> None:
-    faults = [{"at_s": 5, "gpu": 0, "ecc_uncorrected": 2, "ecc_corrected": 7, "pcie_replays": 3}]
+    faults = [{"at_s": 5, "gpu": 0, "ecc_uncorrected": 1, "ecc_corrected": 7, "pcie_replays": 3}]
     machine = machine_with({}, faults=faults)
     for t, corrected, uncorrected, replays, rows in (
         (4.9, 0, 0, 0, [0, 0, 0, 0]),
-        (5.0, 7, 2, 3, [0, 2, 1, 0]),
+        (5.0, 7, 1, 3, [0, 1, 1, 0]),
     ):
         library = opened(machine, t)
         assert library.call("nvmlDeviceGetTotalEccErrors", "gpu0", 0, 1) == corrected

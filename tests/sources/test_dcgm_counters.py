@@ -2,7 +2,7 @@
 
 from seedance_obs.assets import assets_folder
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.dcgm_fields import FACT_LABELS, FIELD_OF, VERSION_LABELS, XID_NAMES
+from seedance_obs.sources.dcgm.fields import FACT_LABELS, FIELD_OF, VERSION_LABELS, XID_NAMES
 
 LABEL_NAMES = {names[0] for names in (*VERSION_LABELS.values(), *FACT_LABELS.values())}
 

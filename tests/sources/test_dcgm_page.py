@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.dcgm_fields import FIELD_OF, FIELDS, XID_NAMES, Scope
-from seedance_obs.sources.dcgm_page import DROP_REASONS, parse_page, read_page
+from seedance_obs.sources.dcgm.fields import FIELD_OF, FIELDS, XID_NAMES, Scope
+from seedance_obs.sources.dcgm.page import DROP_REASONS, parse_page, read_page
 from seedance_obs.sources.readings import GpuReadings, Pod
 
 UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"

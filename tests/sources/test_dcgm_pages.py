@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.dcgm_fields import FIELD_OF
-from seedance_obs.sources.dcgm_page import parse_page, read_page
+from seedance_obs.sources.dcgm.fields import FIELD_OF
+from seedance_obs.sources.dcgm.page import parse_page, read_page
 from seedance_obs.sources.readings import Pod, SourceSnapshot
 
 SHARED = Path(os.environ.get("SEEDANCE_SHARED") or Path(__file__).parents[3] / "shared")

@@ -11,8 +11,8 @@ import pytest
 from page_server import Script, answering, request_of, serving
 
 from seedance_obs.errors import SourceUnavailableError, UsageError
-from seedance_obs.sources.dcgm import DcgmSource, XidMemory
-from seedance_obs.sources.dcgm_page import parse_page
+from seedance_obs.sources.dcgm.page import parse_page
+from seedance_obs.sources.dcgm.source import DcgmSource, XidMemory
 from seedance_obs.sources.readings import SourceSnapshot, Xid
 
 UUID = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
