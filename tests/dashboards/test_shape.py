@@ -48,19 +48,30 @@ def names_in(expr: Any) -> set[str]:
 def contract() -> set[str]:
     page = ROOT / "exporters" / "node.prom"
     text = page.read_text() if page.exists() else "\n".join(map(exposition, HOSTS))
-    return set(re.findall(r"^([a-z_:]\w*)", text, flags=re.MULTILINE))
+    return set(re.findall(r"^(?:# TYPE )?([a-z_]\w*)", text, flags=re.MULTILINE))
+
+
+def rules() -> list[dict[str, Any]]:
+    files = (ROOT / "alerts").glob("*.rules.yml")
+    groups = [group for path in files for group in yaml.safe_load(path.read_text())["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
 
 
 def recorded() -> set[str]:
-    files = (ROOT / "alerts").glob("*.rules.yml")
-    groups = [group for path in files for group in yaml.safe_load(path.read_text())["groups"]]
-    return {rule["record"] for group in groups for rule in group["rules"] if "record" in rule}
+    return {rule["record"] for rule in rules() if "record" in rule}
 
 
 def test_a_query_uses_only_names_of_the_contract_or_recorded_ones(dashboard: dict) -> None:
     used = set().union(*(names_in(promql_parser.parse(expr)) for expr in queries(dashboard)))
     assert "seedance_gpu_utilization_ratio" in used
     assert used - contract() - recorded() == BUILT_IN
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert", rule.get("record")))
+def test_a_rule_uses_only_names_of_the_contract_or_recorded_ones(rule: dict) -> None:
+    used = names_in(promql_parser.parse(rule["expr"]))
+    assert used
+    assert used <= contract() | recorded()
 
 
 def test_names_are_found_wherever_they_stand_in_a_query() -> None:
