@@ -15,6 +15,7 @@ from seedance_obs.sources.sim.truth import truth
 SECONDS_COUNTER = "seedance_tenant_gpu_seconds_total"
 ENERGY_COUNTER = "seedance_tenant_gpu_energy_joules_total"
 TRUTH_STEP_SECONDS = 0.02
+SETTLED_SECONDS = 1.0  # scrapes of so long ago are stored, whatever is queried of them
 RESIDUAL_STEP = "2s"
 LAST_ACCOUNTS = ("unallocated", "unobserved", "unknown")
 
@@ -59,13 +60,13 @@ class NodeTruth:
     epoch_unix: float
 
     def until_last_reading(
-        self, prometheus: Prometheus
+        self, prometheus: Prometheus, at: float
     ) -> tuple[Mapping[str, float], Mapping[str, float]] | None:
-        """GPU-seconds and joules by tenant from the exporter's start to what its series show."""
+        """GPU-seconds and joules by tenant, from the exporter's first view to its last by `at`."""
         matcher = f'instance="{self.node}"'
-        started = prometheus.instant(f"seedance_exporter_start_time_seconds{{{matcher}}}")
+        started = prometheus.instant(f"seedance_exporter_start_time_seconds{{{matcher}}}", at)
         age = f'seedance_source_age_seconds{{source="nvml",{matcher}}}'
-        read_at = prometheus.instant(f"timestamp({age}) - {age}")
+        read_at = prometheus.instant(f"timestamp({age}) - {age}", at)
         if not started or not read_at:
             return None
         first, last = started[0].value - self.epoch_unix, read_at[0].value - self.epoch_unix
@@ -75,9 +76,10 @@ class NodeTruth:
 
 def usage_rows(prometheus: Prometheus, truths: Mapping[str, NodeTruth]) -> tuple[Row, ...]:
     """What each tenant has used on each node since its exporter started."""
-    seconds = _by_node_and_tenant(prometheus, SECONDS_COUNTER)
-    joules = _by_node_and_tenant(prometheus, ENERGY_COUNTER)
-    true = {node: known.until_last_reading(prometheus) for node, known in truths.items()}
+    at = time.time() - SETTLED_SECONDS
+    seconds = _by_node_and_tenant(prometheus, SECONDS_COUNTER, at)
+    joules = _by_node_and_tenant(prometheus, ENERGY_COUNTER, at)
+    true = {node: known.until_last_reading(prometheus, at) for node, known in truths.items()}
     rows = []
     for node, tenant in sorted(seconds, key=lambda key: (key[0], _tenant_order(key[1]))):
         known = true.get(node)
@@ -132,8 +134,10 @@ def print_rows(rows: Sequence[Row], console: Console) -> None:
     console.print(table)
 
 
-def _by_node_and_tenant(prometheus: Prometheus, counter: str) -> dict[tuple[str, str], float]:
-    samples = prometheus.instant(f"sum by (instance, tenant) ({counter})", time.time())
+def _by_node_and_tenant(
+    prometheus: Prometheus, counter: str, at: float
+) -> dict[tuple[str, str], float]:
+    samples = prometheus.instant(f"sum by (instance, tenant) ({counter})", at)
     return {(s.labels["instance"], s.labels["tenant"]): s.value for s in samples}
 
 

@@ -32,6 +32,7 @@ from seedance_obs.sources.sim.fleet import DEMO_FLEET
 
 INJECTED_ALERT = "SeedanceGpuXidCritical"
 EPOCH_LEAD_SECONDS = 8.0  # time in the fleet begins when every exporter is there to see it
+DCGM_INTERVAL_SECONDS = "2"
 FIRST_TABLE_AFTER_SECONDS = 40.0
 _OPENER = build_opener(ProxyHandler({}))
 
@@ -94,6 +95,7 @@ def _simulated(owned: contextlib.ExitStack, folder: Path) -> Fleet:
             flags={
                 "nvml-library": node.nvml_library,
                 "dcgm-url": node.dcgm_url,
+                "dcgm-interval-seconds": DCGM_INTERVAL_SECONDS,
                 "node-root": str(node.root),
             },
         )

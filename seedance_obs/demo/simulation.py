@@ -13,7 +13,7 @@ from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.page import render_page
 
-PROC_REFRESH_SECONDS = 0.25
+PROC_REFRESH_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ class Node:
         self._accounts = Accounts(gap_seconds=settings.sampler_stale_after_seconds)
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
+        self._owners: dict[str, dict[int, str]] = {}  # by source: process to user
         self._states: dict[str, SourceState] = {}
         self._faults: dict[str, str] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
@@ -87,6 +88,7 @@ class Node:
         except SourceUnavailableError as error:
             fault = str(error)
         self._log_change(name, fault)
+        owners = {} if snapshot is None else self._find_owners(snapshot)
         with self._lock:
             before = self._states.get(name, SourceState(up=False))
             self._states[name] = SourceState(
@@ -98,6 +100,7 @@ class Node:
             )
             if snapshot is not None:
                 self._latest[name] = snapshot
+                self._owners[name] = owners
                 if not any(self._states[other].up for other in self._before(name)):
                     self._accounts.count_xids(snapshot.xids)
                 for reason, count in snapshot.dropped.items():
@@ -114,13 +117,14 @@ class Node:
                 and now - self._latest[name].taken_at <= self._settings.sampler_stale_after_seconds
             ]
             states, dropped = dict(self._states), dict(self._dropped)
+            owners = {pid: user for known in self._owners.values() for pid, user in known.items()}
         self._refresh_pci(now)
         merged = merge(snapshots, self._orders)
         gpus = self._locate([self._counters.hold(gpu) for gpu in merged])
         if self._started_at is None and snapshots:
             self._started_at = self._wall()
         for gpu in gpus:
-            self._accounts.advance(gpu.merged, tenants_of(gpu.merged, self._user_of))
+            self._accounts.advance(gpu.merged, tenants_of(gpu.merged, owners.get))
         self._most_seen = max(self._most_seen, len(gpus))
         self.view = NodeView(
             node_name=self.view.node_name,
@@ -187,9 +191,17 @@ class Node:
     def _labels_of(self, uuid: str) -> tuple[str, ...]:
         return self._labels.get(uuid, ("", uuid, "", "", "", "", ""))
 
-    def _user_of(self, pid: int) -> str | None:
-        process = read_process(self._proc_root, pid)
-        return None if process is None else user_name(self._root, process.uid)
+    def _find_owners(self, snapshot: SourceSnapshot) -> dict[int, str]:
+        """Who runs each process of a snapshot; one that has just ended keeps the user it had."""
+        before = self._owners.get(snapshot.source, {})
+        owners = {}
+        for pid in {p.pid for gpu in snapshot.gpus for p in gpu.processes or ()}:
+            process = read_process(self._proc_root, pid)
+            if process is not None:
+                owners[pid] = user_name(self._root, process.uid)
+            elif pid in before:
+                owners[pid] = before[pid]
+        return owners
 
 
 def _linked(gpu: MergedGpu) -> LinkedGpu | None:
