@@ -130,6 +130,7 @@ class Node:
             node_name=self.view.node_name,
             started_at=self._started_at,
             gpus=gpus,
+            missing=self._missing(gpus),
             expected_gpus=self._settings.node_expected_gpus or max(self._pci_gpus, self._most_seen),
             sources={**states, **self._file_system_states()},
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
@@ -187,6 +188,15 @@ class Node:
             self._labels[gpu.uuid] = labels
             located.append(LocatedGpu(merged=gpu, labels=labels))
         return tuple(located)
+
+    def _missing(self, gpus: Sequence[LocatedGpu]) -> tuple[tuple[str, ...], ...]:
+        seen = {gpu.merged.uuid for gpu in gpus}
+        places = {gpu.merged.pci_bus_id for gpu in gpus}
+        return tuple(
+            labels
+            for uuid, labels in self._labels.items()
+            if uuid not in seen and labels[2] not in places  # a replaced board is not missing
+        )
 
     def _labels_of(self, uuid: str) -> tuple[str, ...]:
         return self._labels.get(uuid, ("", uuid, "", "", "", "", ""))

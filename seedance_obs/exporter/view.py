@@ -65,6 +65,7 @@ class NodeView:
     node_name: str
     started_at: float | None = None
     gpus: tuple[LocatedGpu, ...] = ()
+    missing: tuple[tuple[str, ...], ...] = ()  # labels of GPUs that were seen before
     expected_gpus: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -109,13 +109,13 @@ def test_a_collector_that_breaks_costs_only_its_own_series(host, sources, monkey
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("seedance_obs.exporter.collectors.device._nvlinks", broken)
+    monkeypatch.setattr("seedance_obs.exporter.collectors.device._mig_info", broken)
     for _ in range(3):
         text = host.scrape()
     assert 'seedance_collector_success{collector="device"} 0.0' in text
     assert 'seedance_collector_success{collector="gpu"} 1.0' in text
     assert "seedance_gpu_power_watts{" in text
-    assert "seedance_gpu_info" not in text
+    assert "seedance_gpus_seen" not in text
     monkeypatch.undo()
     assert 'seedance_collector_success{collector="device"} 1.0' in host.scrape()
     failures = [r for r in caplog.records if "collector_failing" in r.message]
@@ -148,7 +148,7 @@ def test_a_fault_is_logged_when_it_starts_and_when_it_ends(host, sources, caplog
 
 
 def test_collectors_are_found_and_can_be_left_out():
-    assert list(registrations()) == ["device", "exporter", "gpu", "tenant"]
+    assert list(registrations()) == ["device", "exporter", "gpu", "tenant", "topology"]
     assert "tenant" not in choose(NodeSettings(collectors_disabled=("tenant",)))
     with pytest.raises(UsageError, match="there is no collector 'gpus'; there are device,"):
         choose(NodeSettings(collectors_disabled=("gpus",)))
