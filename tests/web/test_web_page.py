@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import hand_made_fleet
 import pytest
 from hand_made_prometheus import Exposition
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 from werkzeug.serving import make_server
 
 from seedance_obs.errors import SourceUnavailableError
@@ -70,18 +70,18 @@ def address(prometheus: Prometheus) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browsing() -> Iterator[BrowserContext]:
+    """One browser for all, so that it keeps the app's scripts; pages are fresh."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        yield chromium
+        yield chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
         chromium.close()
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browsing: BrowserContext) -> Iterator[Page]:
     """A page in which any error or warning on the console, or any request elsewhere, fails."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
-    page = context.new_page()
+    page = browsing.new_page()
     complaints: list[str] = []
     page.on("console", lambda m: complaints.append(m.text) if m.type != "log" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -90,7 +90,8 @@ def page(browser: Browser) -> Iterator[Page]:
         lambda request: complaints.append(request.url) if _elsewhere(request.url) else None,
     )
     yield page
-    context.close()
+    page.evaluate("localStorage.clear()")
+    page.close()
     assert complaints == []
 
 
