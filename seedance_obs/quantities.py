@@ -77,3 +77,15 @@ _TABLE = (
 )
 
 QUANTITIES = {quantity.name: quantity for quantity in _TABLE}
+
+# What the driver counts up and never down, until it is loaded again.
+COUNTERS = frozenset(
+    (
+        "energy_mj",
+        "pcie_replays",
+        "ecc_corrected_volatile",
+        "ecc_corrected_aggregate",
+        "ecc_uncorrected_volatile",
+        "ecc_uncorrected_aggregate",
+    )
+)

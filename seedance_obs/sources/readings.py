@@ -46,6 +46,7 @@ class GpuProcess:
     pid: int
     memory_bytes: int | None = None
     gpu_instance: int | None = None
+    graphics: bool = False  # a display server or the like, not a computation
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,199 @@
+"""Writes the machine it runs on as a folder that the tests can replay.
+
+The folder holds what the driver answered and how long each call took (`nvml.jsonl`), the PCI tree
+around the GPUs (`pci.json`), the dcgm-exporter page (`dcgm.prom`) and `host.toml`, which says what
+the others are. UUIDs, serial numbers, host, pod and job names are replaced by numbered stand-ins.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seedance_obs import __version__
+from seedance_obs.config import NodeSettings
+from seedance_obs.errors import SourceUnavailableError, UsageError
+from seedance_obs.processes import kill_process, python_command, python_environment
+from seedance_obs.sources.dcgm.http_page import PageFetcher
+from seedance_obs.sources.nvml.anonymiser import Anonymiser
+from seedance_obs.sources.nvml.recording import read_calls
+from seedance_obs.sources.sysfs import nvidia_gpus
+
+PASSES = 2
+PAUSE_SECONDS = 1.0
+PCI_FILES = (
+    "vendor",
+    "device",
+    "class",
+    "numa_node",
+    "current_link_speed",
+    "current_link_width",
+    "max_link_speed",
+    "max_link_width",
+)
+_OWNER_LABEL = re.compile(
+    r"\b(hostname|pod|pod_name|pod_uid|namespace|pod_namespace|container|container_name|hpc_job)"
+    r'="((?:[^"\\]|\\.)+)"',
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the capture: its name and, in a sentence, what is in it or why it is missing."""
+
+    name: str
+    about: str
+    written: bool
+
+
+def capture(folder: Path, settings: NodeSettings, *, deadline_seconds: float) -> list[Part]:
+    """Write the machine folder; a part that cannot be had is left out and said so.
+
+    Raises:
+        UsageError: the folder exists and is not empty, or cannot be made.
+    """
+    _make_folder(folder)
+    anonymiser = Anonymiser(host_names=(platform.node(), platform.node().partition(".")[0]))
+    parts = [
+        _capture_nvml(folder / "nvml.jsonl", settings, anonymiser, deadline_seconds),
+        _capture_pci(folder / "pci.json", settings),
+        _capture_dcgm(folder / "dcgm.prom", settings, anonymiser),
+    ]
+    text = _host_toml(parts, settings.nvml_library)
+    (folder / "host.toml").write_text(text, encoding="utf-8")
+    return [*parts, Part("host.toml", "what the other files are", written=True)]
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(f"{folder} is not empty: name a new folder for the capture")
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _capture_nvml(
+    file: Path, settings: NodeSettings, anonymiser: Anonymiser, deadline_seconds: float
+) -> Part:
+    if not settings.nvml_enabled:
+        return Part(file.name, "NVML is switched off in the settings", written=False)
+    process = subprocess.Popen(
+        python_command(
+            "seedance_obs.sources.nvml.recorder",
+            settings.nvml_library,
+            str(file),
+            str(PASSES),
+            str(PAUSE_SECONDS),
+        ),
+        env=python_environment(),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    reason = ""
+    try:
+        _, stderr = process.communicate(timeout=deadline_seconds)
+        if process.returncode:
+            reason = stderr.decode(errors="replace").strip().splitlines()[-1:][0]
+    except subprocess.TimeoutExpired:
+        kill_process(process, grace_seconds=1.0)
+        reason = f"the driver did not finish within {deadline_seconds:g} s"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    file.write_text("".join(f"{line}\n" for line in anonymiser.recording(lines)), encoding="utf-8")
+    return Part(file.name, "; ".join(filter(None, (reason, _summary(lines)))), written=True)
+
+
+def _summary(lines: list[str]) -> str:
+    calls = list(read_calls(lines))
+    hung = [recorded.call for recorded in calls if recorded.hung]
+    text = f"{len(calls)} driver calls"
+    if hung:
+        function, device, args = hung[0]
+        text += f", of which {function}({', '.join(map(str, (device, *args)))}) never returned"
+    return text
+
+
+def _capture_pci(file: Path, settings: NodeSettings) -> Part:
+    sysfs = Path(settings.node_root) / "sys"
+    gpus = nvidia_gpus(sysfs)
+    if gpus is None:
+        return Part(file.name, "there is no PCI bus", written=False)
+    devices = {}
+    for bus_id in gpus:
+        for name, path, facts in _pci_chain(sysfs, bus_id):
+            devices[name] = {"path": path, "files": facts}
+    file.write_text(json.dumps(devices, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return Part(file.name, f"{len(gpus)} NVIDIA GPUs on the PCI bus", written=True)
+
+
+def _pci_chain(sysfs: Path, bus_id: str) -> Iterator[tuple[str, str, dict[str, str]]]:
+    real = Path(os.path.realpath(sysfs / "bus/pci/devices" / bus_id))
+    base = Path(os.path.realpath(sysfs / "devices"))
+    for device in (real, *real.parents):
+        if device == base or base not in device.parents:
+            return
+        if (device / "vendor").exists():
+            yield device.name, str(device.relative_to(base)), _pci_files(device)
+
+
+def _pci_files(device: Path) -> dict[str, str]:
+    facts = {}
+    for name in PCI_FILES:
+        try:
+            facts[name] = (device / name).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+    return facts
+
+
+def _capture_dcgm(file: Path, settings: NodeSettings, anonymiser: Anonymiser) -> Part:
+    if not settings.dcgm_url:
+        return Part(file.name, "no DCGM page: name one with --dcgm-url", written=False)
+    try:
+        fetcher = PageFetcher(
+            settings.dcgm_url,
+            timeout_seconds=settings.dcgm_timeout_seconds,
+            limit_bytes=settings.dcgm_page_limit_bytes,
+            monotonic=time.monotonic,
+        )
+        page = fetcher.fetch().text
+    except SourceUnavailableError as error:
+        return Part(file.name, str(error), written=False)
+    file.write_text(anonymiser.text(_without_owners(page)), encoding="utf-8")
+    return Part(file.name, f"{len(page.splitlines())} lines of a DCGM page", written=True)
+
+
+def _without_owners(page: str) -> str:
+    names: dict[tuple[str, str], str] = {}
+
+    def stand_in(match: re.Match[str]) -> str:
+        label, value = match[1], match[2]
+        count = sum(1 for known, _ in names if known == label) + 1
+        return f'{label}="{names.setdefault((label, value), f"{label.lower()}-{count}")}"'
+
+    return _OWNER_LABEL.sub(stand_in, page)
+
+
+def _host_toml(parts: list[Part], nvml_library: str) -> str:
+    kind, _, name = nvml_library.partition(":")
+    origin = [f'about = "captured from {kind} {name.partition("@")[0]}"']
+    if kind == "pynvml":
+        system = f"{platform.system()} {platform.release()} {platform.machine()}"
+        origin = ['about = "captured from a real machine"', f'kernel = "{system}"']
+    lines = [
+        *origin,
+        f'seedance_obs = "{__version__}"',
+        "",
+        "[files]",
+        *(f'"{part.name}" = {json.dumps(part.about)}' for part in parts if part.written),
+        "",
+        "[missing]",
+        *(f'"{part.name}" = {json.dumps(part.about)}' for part in parts if not part.written),
+    ]
+    return "\n".join(lines) + "\n"

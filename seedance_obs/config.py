@@ -1,0 +1,251 @@
+"""Every option of the node exporter, in one place: file, environment and flags are views of it.
+
+An option `nvml_deadline_seconds` is `deadline_seconds` under `[nvml]` in the file,
+`SEEDANCE_NVML_DEADLINE_SECONDS` in the environment and `--nvml-deadline-seconds` on the command
+line. A flag beats the environment, the environment beats the file, the file beats the default.
+"""
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from seedance_obs.errors import UsageError
+from seedance_obs.quantities import QUANTITIES
+
+ENVIRONMENT_PREFIX = "SEEDANCE_"
+
+
+def _about(text: str) -> Mapping[str, str]:
+    return {"about": text}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """The node exporter's options; units are in the names, `about` in each field's metadata."""
+
+    server_address: str = field(
+        default="127.0.0.1:19400",
+        metadata=_about("Address and port to serve; loopback unless you say otherwise."),
+    )
+    node_name: str = field(
+        default="",
+        metadata=_about("Name of this node in ids such as nvlink_domain; empty: the host name."),
+    )
+    node_root: str = field(
+        default="/",
+        metadata=_about("Where the host's /proc, /sys and /etc are; /host inside a container."),
+    )
+    node_expected_gpus: int = field(
+        default=0,
+        metadata=_about("GPUs this node should have; 0: as many as PCI shows or were ever seen."),
+    )
+    sampler_interval_seconds: float = field(
+        default=1.0, metadata=_about("How often NVML is read and the scrape is rebuilt.")
+    )
+    sampler_stale_after_seconds: float = field(
+        default=30.0,
+        metadata=_about("A source silent for longer than this leaves the scrape."),
+    )
+    nvml_enabled: bool = field(default=True, metadata=_about("Read the driver through NVML."))
+    nvml_library: str = field(
+        default="pynvml",
+        metadata=_about(
+            "Who answers NVML calls: pynvml (the driver), sim:MACHINE@EPOCH or replay:FILE."
+        ),
+    )
+    nvml_start_deadline_seconds: float = field(
+        default=30.0,
+        metadata=_about("How long the driver may take to initialise before it counts as hung."),
+    )
+    nvml_deadline_seconds: float = field(
+        default=5.0,
+        metadata=_about("How long one pass over the GPUs may take before the worker is killed."),
+    )
+    nvml_release_file: str = field(
+        default="",
+        metadata=_about(
+            "While this file exists the exporter holds no driver handle (upgrade, reset, VFIO)."
+        ),
+    )
+    dcgm_url: str = field(
+        default="",
+        metadata=_about(
+            "A dcgm-exporter page to merge, such as http://127.0.0.1:9400/metrics; empty: none."
+        ),
+    )
+    dcgm_interval_seconds: float = field(
+        default=10.0, metadata=_about("How often the DCGM page is read.")
+    )
+    dcgm_timeout_seconds: float = field(
+        default=5.0, metadata=_about("How long the DCGM page may take, connect to last byte.")
+    )
+    dcgm_page_limit_bytes: int = field(
+        default=16 * 2**20, metadata=_about("A DCGM page larger than this is refused.")
+    )
+    merge_order: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            'Sources of a quantity where the default order does not suit: "power_watts=dcgm,nvml".'
+        ),
+    )
+    collectors_disabled: tuple[str, ...] = field(
+        default=(), metadata=_about("Collectors to leave out.")
+    )
+    collectors_enabled: tuple[str, ...] = field(
+        default=(), metadata=_about("Collectors to add that are off by default.")
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse values that could only fail later.
+
+        Raises:
+            UsageError: names the option, what it holds and what it could hold.
+        """
+        split_address(self.server_address, "server.address")
+        for option in dataclasses.fields(self):
+            value = getattr(self, option.name)
+            if option.name.endswith("_seconds") and not 0 < value < math.inf:
+                raise UsageError(f"{dotted(option.name)} = {value}: more than 0 seconds is needed")
+        if self.node_expected_gpus < 0:
+            raise UsageError(f"node.expected_gpus = {self.node_expected_gpus}: 0 or more is needed")
+        if self.dcgm_page_limit_bytes < 1:
+            raise UsageError("dcgm.page_limit_bytes: 1 or more is needed")
+        if self.dcgm_url and urlsplit(self.dcgm_url).scheme != "http":
+            raise UsageError(f"dcgm.url = {self.dcgm_url!r}: an http:// URL is needed")
+        self.source_orders()
+
+    def source_orders(self) -> Mapping[str, tuple[str, ...]]:
+        """The sources of each quantity, most trusted first, `merge_order` applied."""
+        orders = {quantity.name: quantity.sources for quantity in QUANTITIES.values()}
+        for entry in self.merge_order:
+            name, _, sources = entry.partition("=")
+            chosen = tuple(part.strip() for part in sources.split(",") if part.strip())
+            if name.strip() not in orders or not chosen or set(chosen) - {"nvml", "dcgm"}:
+                raise UsageError(
+                    f"merge.order entry {entry!r}: wanted QUANTITY=SOURCE[,SOURCE] with sources "
+                    f"nvml and dcgm and a quantity such as {', '.join(sorted(orders)[:3])}"
+                )
+            orders[name.strip()] = chosen
+        return orders
+
+
+OPTIONS = {option.name: option for option in dataclasses.fields(NodeSettings)}
+
+
+def dotted(name: str) -> str:
+    """`nvml_deadline_seconds` as it is spoken of in the file: `nvml.deadline_seconds`."""
+    return name.replace("_", ".", 1)
+
+
+def split_address(text: str, what: str) -> tuple[str, int]:
+    """`127.0.0.1:19400` or `[::1]:19400` as host and port.
+
+    Raises:
+        UsageError: it is not an address and a port from 0 to 65535.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"{what} = {text!r}: wanted HOST:PORT, for example 127.0.0.1:19400")
+    return host.strip("[]"), int(port)
+
+
+def load_settings(
+    file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
+) -> NodeSettings:
+    """The settings from file, environment and flags, in rising order of precedence.
+
+    Raises:
+        UsageError: an unknown key, a wrong type, a value out of range or an unreadable file.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        values.update(_read_file(file))
+    values.update(_read_environment(environment))
+    values.update({name: value for name, value in flags.items() if value is not None})
+    return NodeSettings(**values)
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the configuration {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not valid TOML: {error}") from error
+    values = {}
+    for table, entries in tables.items():
+        if not isinstance(entries, dict):
+            raise UsageError(f"{file}: {table!r} stands outside a table; tables are {_tables()}")
+        for key, value in entries.items():
+            name = f"{table}_{key}"
+            if name not in OPTIONS:
+                raise UsageError(f"{file}: unknown option {table}.{key}{_suggest(table)}")
+            values[name] = _check_type(name, value, f"{file}: {table}.{key}")
+    return values
+
+
+def _tables() -> str:
+    return ", ".join(sorted({f"[{name.partition('_')[0]}]" for name in OPTIONS}))
+
+
+def _suggest(table: str) -> str:
+    keys = [name.partition("_")[2] for name in OPTIONS if name.startswith(f"{table}_")]
+    if not keys:
+        return f"; tables are {_tables()}"
+    return f"; [{table}] has {', '.join(sorted(keys))}"
+
+
+def _check_type(name: str, value: Any, where: str) -> Any:
+    default = OPTIONS[name].default
+    if isinstance(default, bool) or isinstance(value, bool):
+        good = isinstance(default, bool) and isinstance(value, bool)
+    elif isinstance(default, float):
+        good = isinstance(value, int | float)
+    elif isinstance(default, tuple):
+        good = isinstance(value, list) and all(isinstance(part, str) for part in value)
+        value = tuple(value) if good else value
+    else:
+        good = isinstance(value, type(default))
+    if not good:
+        raise UsageError(f"{where} = {value!r}: wanted {_kind(default)}")
+    return float(value) if isinstance(default, float) else value
+
+
+def _kind(default: Any) -> str:
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return names.get(type(default), "a list of texts")
+
+
+def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in OPTIONS:
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        if variable in environment:
+            values[name] = parse_text(name, environment[variable], variable)
+    return values
+
+
+def parse_text(name: str, text: str, where: str) -> Any:
+    """An option's value from a flag or an environment variable; lists are split at semicolons.
+
+    Raises:
+        UsageError: the text does not have the option's type.
+    """
+    default = OPTIONS[name].default
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
+        if isinstance(default, int):
+            return int(text)
+        if isinstance(default, float):
+            return float(text)
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"{where} = {text!r}: wanted {_kind(default)}") from error
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(";") if part.strip())
+    return text

@@ -1,0 +1,220 @@
+"""`seedance-obs demo`: start the stack, show what it sees, and leave nothing behind."""
+
+import contextlib
+import json
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+import click
+from rich.console import Console
+
+from seedance_obs.demo.programs import wait_until
+from seedance_obs.demo.report import (
+    NodeTruth,
+    Report,
+    print_rows,
+    residual_joules,
+    series_count,
+    usage_rows,
+)
+from seedance_obs.demo.simulation import running_simulation
+from seedance_obs.demo.stack import START_PATIENCE_SECONDS, Stack, Target, answers, running_stack
+from seedance_obs.errors import SeedanceError, SourceUnavailableError
+from seedance_obs.promql.client import Prometheus
+from seedance_obs.sources.sim.fleet import DEMO_FLEET
+
+INJECTED_ALERT = "SeedanceGpuXidCritical"
+EPOCH_LEAD_SECONDS = 8.0  # time in the fleet begins when every exporter is there to see it
+DCGM_INTERVAL_SECONDS = "2"
+FIRST_TABLE_AFTER_SECONDS = 40.0
+_OPENER = build_opener(ProxyHandler({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What the stack watches: the exporters to start, and for simulated nodes what is true."""
+
+    targets: Sequence[Target]
+    truths: Mapping[str, NodeTruth]
+    alert: str | None
+
+
+def run_demo(source: str, *, dcgm_url: str, once: bool, as_json: bool) -> None:
+    """Run the stack: `source` is `sim` or `nvml`; `once` checks everything, prints and returns.
+
+    Raises:
+        SourceUnavailableError: a program is not installed, or the GPUs do not answer.
+        SeedanceError: something that should have happened did not.
+    """
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: _interrupt(stopping))
+    console = Console(stderr=as_json)
+    with contextlib.suppress(KeyboardInterrupt), _stack(source, dcgm_url) as (fleet, stack):
+        _say_where(console, stack)
+        report = _observe(fleet, stack)
+        if as_json:
+            click.echo(json.dumps(report.as_json(), indent=2))
+        else:
+            _print_report(console, report)
+        if once:
+            _judge(report)
+            return
+        console.print("\nRunning until Ctrl-C.")
+        while not stopping.wait(1.0):
+            stack.programs.check()
+
+
+def _interrupt(stopping: threading.Event) -> None:
+    stopping.set()
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _stack(source: str, dcgm_url: str) -> Iterator[tuple[Fleet, Stack]]:
+    with contextlib.ExitStack() as owned:
+        folder = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="seedance-demo-")))
+        fleet = _simulated(owned, folder) if source == "sim" else _this_machine(dcgm_url)
+        stack = owned.enter_context(running_stack(fleet.targets, folder))
+        yield fleet, stack
+
+
+def _simulated(owned: contextlib.ExitStack, folder: Path) -> Fleet:
+    epoch_unix = time.time() + EPOCH_LEAD_SECONDS
+    nodes = owned.enter_context(running_simulation(DEMO_FLEET, folder, epoch_unix=epoch_unix))
+    targets = [
+        Target(
+            node=node.machine.name,
+            flags={
+                "nvml-library": node.nvml_library,
+                "dcgm-url": node.dcgm_url,
+                "dcgm-interval-seconds": DCGM_INTERVAL_SECONDS,
+                "node-root": str(node.root),
+            },
+        )
+        for node in nodes
+    ]
+    truths = {
+        node.machine.name: NodeTruth(node.machine.name, node.machine, epoch_unix) for node in nodes
+    }
+    return Fleet(targets, truths, INJECTED_ALERT)
+
+
+def _this_machine(dcgm_url: str) -> Fleet:
+    import platform
+
+    flags = {"dcgm-url": dcgm_url} if dcgm_url else {}
+    return Fleet([Target(platform.node(), flags)], {}, None)
+
+
+def _say_where(console: Console, stack: Stack) -> None:
+    for node, url in stack.exporters.items():
+        console.print(f"exporter      {url}/metrics  ({node})", highlight=False)
+    console.print(f"Prometheus    {stack.prometheus_url}", highlight=False)
+    console.print(f"Alertmanager  {stack.alertmanager_url}", highlight=False)
+    console.print(f"cost app      {stack.web_url}\n", highlight=False)
+
+
+def _observe(fleet: Fleet, stack: Stack) -> Report:
+    started = time.monotonic()
+    prometheus = Prometheus(stack.prometheus_url)
+    wait = START_PATIENCE_SECONDS
+    wait_until(
+        lambda: answers(f"{stack.prometheus_url}/-/ready"),
+        stack.programs,
+        seconds=wait,
+        what="Prometheus becoming ready",
+    )
+    wait_until(
+        lambda: _targets_up(prometheus) == len(fleet.targets),
+        stack.programs,
+        seconds=wait,
+        what="every exporter being scraped",
+    )
+    if not fleet.truths:
+        _require_nvml(prometheus, stack)
+    alert_after = None
+    if fleet.alert is not None:
+        name = fleet.alert
+        wait_until(
+            lambda: _alert_arrived(stack, name),
+            stack.programs,
+            seconds=wait,
+            what=f"the alert {name} reaching Alertmanager",
+        )
+        alert_after = round(time.monotonic() - started, 1)
+    wait_until(
+        lambda: answers(f"{stack.web_url}/"),
+        stack.programs,
+        seconds=wait,
+        what="the cost app answering",
+    )
+    remaining = FIRST_TABLE_AFTER_SECONDS - (time.monotonic() - started)
+    time.sleep(max(0.0, remaining))
+    return Report(
+        targets_up=_targets_up(prometheus),
+        targets=len(fleet.targets),
+        series=series_count(prometheus),
+        alert=fleet.alert,
+        alert_seen_after_seconds=alert_after,
+        page=stack.web_url,
+        page_answers=answers(f"{stack.web_url}/"),
+        residual_joules=residual_joules(prometheus),
+        rows=usage_rows(prometheus, fleet.truths),
+    )
+
+
+def _targets_up(prometheus: Prometheus) -> int:
+    return sum(target.health == "up" for target in prometheus.targets())
+
+
+def _require_nvml(prometheus: Prometheus, stack: Stack) -> None:
+    wait_until(
+        lambda: bool(prometheus.instant('seedance_source_up{source="nvml"}')),
+        stack.programs,
+        seconds=START_PATIENCE_SECONDS,
+        what="the exporter asking NVML",
+    )
+    if prometheus.instant('seedance_source_up{source="nvml"} == 0'):
+        raise SourceUnavailableError(
+            "this machine's GPUs do not answer through NVML: "
+            f"{stack.programs.last_words_of('exporter')}"
+        )
+
+
+def _alert_arrived(stack: Stack, name: str) -> bool:
+    try:
+        with _OPENER.open(f"{stack.alertmanager_url}/api/v2/alerts", timeout=5.0) as response:
+            alerts = json.load(response)
+    except (URLError, OSError, ValueError):
+        return False
+    return any(alert["labels"].get("alertname") == name for alert in alerts)
+
+
+def _print_report(console: Console, report: Report) -> None:
+    print_rows(report.rows, console)
+    console.print(
+        f"\n{report.targets_up} of {report.targets} targets up, {report.series} series; tenants "
+        f"and boards differ by {report.residual_joules:g} J",
+        highlight=False,
+    )
+    if report.alert is not None:
+        console.print(
+            f"{report.alert} reached Alertmanager after {report.alert_seen_after_seconds:g} s",
+            highlight=False,
+        )
+
+
+def _judge(report: Report) -> None:
+    if report.targets_up != report.targets or not report.page_answers:
+        raise SeedanceError(
+            f"{report.targets_up} of {report.targets} targets are up and the cost app "
+            f"{'answers' if report.page_answers else 'does not answer'}"
+        )

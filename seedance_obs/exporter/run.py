@@ -1,0 +1,83 @@
+"""The node exporter put together: settings in, a running scrape target out."""
+
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from seedance_obs.config import NodeSettings
+from seedance_obs.exporter.node import Node, Source
+from seedance_obs.exporter.registry import CollectorSet, Context
+from seedance_obs.exporter.sampler import Sampler
+from seedance_obs.exporter.server import ScrapeServer
+from seedance_obs.sources.nvml.source import NvmlSource
+
+
+def open_sources(settings: NodeSettings) -> list[Source]:
+    """The sources the settings ask for, most trusted first."""
+    sources: list[Source] = []
+    if settings.nvml_enabled:
+        release = settings.nvml_release_file
+        sources.append(
+            NvmlSource(
+                settings.nvml_library,
+                start_deadline_seconds=settings.nvml_start_deadline_seconds,
+                deadline_seconds=settings.nvml_deadline_seconds,
+                release_file=Path(release) if release else None,
+            )
+        )
+    if settings.dcgm_url:
+        from seedance_obs.sources.dcgm.source import DcgmSource
+
+        sources.append(
+            DcgmSource(
+                settings.dcgm_url,
+                timeout_seconds=settings.dcgm_timeout_seconds,
+                page_limit_bytes=settings.dcgm_page_limit_bytes,
+            )
+        )
+    return sources
+
+
+@contextmanager
+def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
+    """A scrape target that serves until the context ends.
+
+    Raises:
+        UsageError: the address is taken, or a collector in the settings does not exist.
+    """
+    node = Node(
+        settings,
+        open_sources(settings),
+        node_name=settings.node_name or platform.node(),
+    )
+    registry = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=registry)
+    context = Context(view=lambda: node.view, settings=settings, monotonic=time.monotonic)
+    registry.register(CollectorSet(context))
+    sampler = Sampler(
+        node,
+        interval_seconds=settings.sampler_interval_seconds,
+        source_intervals={
+            "nvml": settings.sampler_interval_seconds,
+            "dcgm": settings.dcgm_interval_seconds,
+        },
+    )
+    server = ScrapeServer(
+        settings.server_address,
+        registry,
+        view=lambda: node.view,
+        healthy=lambda: sampler.healthy,
+        ready=lambda: sampler.ready,
+    )
+    sampler.start()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        sampler.stop()

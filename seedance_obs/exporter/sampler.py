@@ -1,0 +1,94 @@
+"""The threads that keep a node's view fresh, so that no scrape ever waits for a source."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from seedance_obs.exporter.node import Node
+
+LOG = logging.getLogger(__name__)
+FIRST_VIEW_PATIENCE_SECONDS = 10.0
+
+
+class Sampler:
+    """Polls each source at its own interval and assembles the view at the node's.
+
+    The first view is assembled once every source has answered or failed, or after a few seconds.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        interval_seconds: float,
+        source_intervals: dict[str, float],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._node = node
+        self._interval_seconds = interval_seconds
+        self._source_intervals = source_intervals
+        self._monotonic = monotonic
+        self._stopping = threading.Event()
+        self._asked = threading.Semaphore(0)
+        self._threads: list[threading.Thread] = []
+        self._assembled_at: float | None = None
+
+    def start(self) -> None:
+        """Start one thread per source and one that assembles."""
+        for name in self._node.sources:
+            self._spawn(f"poll-{name}", self._poll_forever, name)
+        self._spawn("assemble", self._assemble_forever)
+
+    def stop(self) -> None:
+        """Stop all threads and let the sources go; a hung driver does not hold this up."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(timeout=2.0)
+        self._node.close()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a first view has been assembled."""
+        return self._assembled_at is not None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether views are still being assembled, whatever the sources do."""
+        if self._assembled_at is None:
+            return all(thread.is_alive() for thread in self._threads)
+        return self._monotonic() - self._assembled_at < 10 * self._interval_seconds + 10
+
+    def _spawn(self, name: str, target: Callable[..., None], *args: str) -> None:
+        thread = threading.Thread(name=name, target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _poll_forever(self, name: str) -> None:
+        first = True
+        for _ in self._ticks(self._source_intervals[name]):
+            try:
+                self._node.poll(name)
+            except Exception:
+                LOG.exception("event=poll_failed source=%s", name)
+            if first:
+                self._asked.release()
+                first = False
+
+    def _assemble_forever(self) -> None:
+        patience = self._monotonic() + FIRST_VIEW_PATIENCE_SECONDS
+        for _ in self._node.sources:
+            self._asked.acquire(timeout=max(0.0, patience - self._monotonic()))
+        for _ in self._ticks(self._interval_seconds):
+            try:
+                self._node.assemble()
+                self._assembled_at = self._monotonic()
+            except Exception:
+                LOG.exception("event=assemble_failed")
+
+    def _ticks(self, interval_seconds: float) -> Iterator[None]:
+        due = self._monotonic()
+        while not self._stopping.is_set():
+            yield
+            due = max(due + interval_seconds, self._monotonic())
+            self._stopping.wait(due - self._monotonic())

@@ -1,0 +1,171 @@
+"""Writes the generated product files: `make generate` runs it, a test compares its output.
+
+`exporters/node.prom` is one whole scrape of a simulated node that has everything the exporter can
+show: NVSwitch and MIG, NVML and DCGM, an XID error, a refused reading. Dashboards, rules and the
+app may use only names that occur in it or that a rule records.
+"""
+
+import dataclasses
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from seedance_obs.config import NodeSettings
+from seedance_obs.dashboards.build import dashboards, render
+from seedance_obs.exporter.node import Node
+from seedance_obs.exporter.registry import CollectorSet, Context, registrations
+from seedance_obs.exporter.view import GPU_LABELS
+from seedance_obs.sources.dcgm.page import read_page
+from seedance_obs.sources.nvml.reader import NvmlReader
+from seedance_obs.sources.readings import SourceSnapshot
+from seedance_obs.sources.sim.fleet import load_machine
+from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
+from seedance_obs.sources.sim.library import SimNvml
+from seedance_obs.sources.sim.machine import Fault, Machine
+from seedance_obs.sources.sim.page import render_page
+
+CONTRACT_MACHINE = "h100-mig"
+CONTRACT_STARTED_AT = 1_767_225_600.0  # 2026-01-01T00:00:00Z
+PASSES_AT_SECONDS = (59.0, 60.0)
+# Two rows that the machine's own page lacks: a fan, and a sentinel that no reader may believe.
+EXTRA_ROWS = (
+    'DCGM_FI_DEV_FAN_SPEED{{gpu="1",UUID="{uuid}"}} 30\n'
+    'DCGM_FI_DEV_MEMORY_TEMP{{gpu="1",UUID="{uuid}"}} 9223372036854775794\n'
+)
+
+
+class _Clock:
+    """The simulated node's time."""
+
+    now = PASSES_AT_SECONDS[0]
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class _Driver:
+    """The simulated driver read in this process."""
+
+    name = "nvml"
+    restarts = 0
+    abandoned = 0
+
+    def __init__(self, machine: Machine, clock: _Clock) -> None:
+        self._reader = NvmlReader(SimNvml(machine, clock), monotonic=clock)
+        self._reader.start()
+
+    def read(self) -> SourceSnapshot:
+        """One pass over the driver."""
+        return self._reader.read()
+
+    def close(self) -> None:
+        """Shut the driver down."""
+        self._reader.stop()
+
+
+class _Page:
+    """The simulated dcgm-exporter read in this process."""
+
+    name = "dcgm"
+
+    def __init__(self, machine: Machine, clock: _Clock) -> None:
+        self._machine, self._clock = machine, clock
+
+    def read(self) -> SourceSnapshot:
+        """The page now, and the extra rows."""
+        page = render_page(self._machine, self._clock())
+        extra = EXTRA_ROWS.format(uuid=self._machine.gpu_uuid(1))
+        return read_page(page + extra, taken_at=self._clock())
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def contract_scrape() -> str:
+    """One whole scrape of the contract machine; the same text on every run."""
+    clock = _Clock()
+    xid = Fault(at_s=PASSES_AT_SECONDS[1] - 0.5, gpu=1, xid=48)
+    machine = dataclasses.replace(load_machine(CONTRACT_MACHINE), faults=(xid,))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_sysfs(machine, root)
+        write_proc(machine, root, clock())
+        settings = NodeSettings(node_root=folder)
+        node = Node(
+            settings,
+            [_Driver(machine, clock), _Page(machine, clock)],
+            node_name="node-1",
+            monotonic=clock,
+            wall=lambda: CONTRACT_STARTED_AT,
+        )
+        for clock.now in PASSES_AT_SECONDS:
+            for name in node.sources:
+                node.poll(name)
+            node.assemble()
+        return _render(node, settings, clock)
+
+
+def _render(node: Node, settings: NodeSettings, clock: _Clock) -> str:
+    registry = CollectorRegistry(auto_describe=False)
+    context = Context(view=lambda: node.view, settings=settings, monotonic=clock)
+    registry.register(CollectorSet(context, timer=lambda: 0.0))
+    return generate_latest(registry).decode()
+
+
+def metrics_page(scrape: str) -> str:
+    """METRICS.md: every family of a scrape with its type, labels and meaning."""
+    lines = [
+        "# Metrics of the node exporter",
+        "",
+        "Generated from `node.prom` by `make generate`. A label that is empty is not known. `GPU`",
+        "stands for the labels every GPU series carries: `gpu` (index), `gpu_uuid`, `pci_bus_id`,",
+        "`numa_node`, `pcie_root`, `pcie_switch`, `nvlink_domain`.",
+        "",
+        "## Collectors",
+        "",
+        "| collector | default | what it tells |",
+        "|---|---|---|",
+        *(
+            f"| `{entry.name}` | {'on' if entry.default else 'off'} | {entry.about} |"
+            for entry in registrations().values()
+        ),
+        "",
+        "## Series",
+        "",
+        "| series | type | labels | meaning |",
+        "|---|---|---|---|",
+    ]
+    for family in text_string_to_metric_families(scrape):
+        sample = family.samples[0]
+        about = family.documentation.replace("|", "\\|")
+        lines.append(f"| `{sample.name}` | {family.type} | {_labels(sample.labels)} | {about} |")
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    own = [f"`{name}`" for name in labels if name not in GPU_LABELS]
+    return ", ".join((["GPU"] if "gpu_uuid" in labels else []) + own)
+
+
+def generated_files() -> dict[str, str]:
+    """Every generated file's text, by its path in the repository."""
+    scrape = contract_scrape()
+    return {
+        "exporters/node.prom": scrape,
+        "exporters/METRICS.md": metrics_page(scrape),
+        **{f"dashboards/{name}": render(value) for name, value in dashboards().items()},
+    }
+
+
+def main() -> None:
+    """Write the generated files into the checkout this package is run from."""
+    checkout = Path(__file__).resolve().parent.parent
+    for name, text in generated_files().items():
+        (checkout / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

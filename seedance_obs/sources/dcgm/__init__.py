@@ -1,0 +1,1 @@
+"""dcgm-exporter as a source: its page fetched, read whatever its generation, and checked."""

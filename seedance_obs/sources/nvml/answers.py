@@ -1,0 +1,143 @@
+"""What the binding's ctypes answers mean, as the plain data that `library` describes.
+
+Nothing here loads the binding: structures are read by the field names of NVML's header, so every
+generation of the binding is read alike.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+
+from seedance_obs.sources.nvml.library import Plain
+
+_NO_INSTANCE = 0xFFFFFFFF
+_NO_VALUE = 2**64 - 1
+_SUCCESS = 0
+_VALUE_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # by valueType
+
+
+class GpuFabricInfo(ctypes.Structure):
+    """nvmlGpuFabricInfo_v2_t, declared here because older bindings have the UUID's length wrong."""
+
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        ("clusterUuid", ctypes.c_ubyte * 16),
+        ("status", ctypes.c_uint),
+        ("cliqueId", ctypes.c_uint),
+        ("state", ctypes.c_ubyte),
+        ("healthMask", ctypes.c_uint),
+    )
+
+    def __init__(self) -> None:
+        super().__init__(version=ctypes.sizeof(self) | 2 << 24)
+
+
+def plain(answer: object) -> Plain:
+    """A number, text, sequence or structure as plain data.
+
+    Raises:
+        UnicodeDecodeError: the driver gave a text that is none.
+    """
+    if isinstance(answer, bytes):
+        return answer.decode()
+    if isinstance(answer, list | tuple):
+        return [plain(item) for item in answer]
+    if isinstance(answer, ctypes.Structure):
+        return _members(answer, *(field[0] for field in answer._fields_))
+    if answer is None or isinstance(answer, int | float | str):
+        return answer
+    raise TypeError(f"an answer of the NVML binding that nobody expects: {type(answer)}")
+
+
+def fabric_info(answer: GpuFabricInfo) -> Plain:
+    """The fabric's membership, its cluster UUID as 32 hex digits."""
+    numbers = _members(answer, "cliqueId", "state", "status", "healthMask")
+    return {"clusterUuid": bytes(answer.clusterUuid).hex(), **numbers}
+
+
+def field_values(answer: Sequence[object]) -> Plain:
+    """Each field's value, null where its own code is not success or its type is unknown."""
+    return [
+        {**_members(item, "fieldId", "scopeId", "nvmlReturn"), "value": _field_value(item)}
+        for item in answer
+    ]
+
+
+def _field_value(item: object) -> Plain:
+    code, kind, value = (getattr(item, name) for name in ("nvmlReturn", "valueType", "value"))
+    if code != _SUCCESS or kind >= len(_VALUE_MEMBERS):
+        return None
+    return plain(getattr(value, _VALUE_MEMBERS[kind]))
+
+
+def _members(answer: object, *names: str) -> dict[str, Plain]:
+    return {name: plain(getattr(answer, name)) for name in names}
+
+
+def _picked(*names: str) -> Callable[[object], Plain]:
+    return lambda answer: _members(answer, *names)
+
+
+def _remote_pci(answer: object) -> Plain:
+    # A switch in another tray, or hidden by a hypervisor, has no readable address.
+    try:
+        return _members(answer, "busId")
+    except UnicodeDecodeError:
+        return {"busId": ""}
+
+
+def _processes(answer: Sequence[object]) -> Plain:
+    return [
+        {
+            "pid": _or_null(process, "pid"),
+            "usedGpuMemory": _or_null(process, "usedGpuMemory", unknown=_NO_VALUE),
+            "gpuInstanceId": _or_null(process, "gpuInstanceId", unknown=_NO_INSTANCE),
+            "computeInstanceId": _or_null(process, "computeInstanceId", unknown=_NO_INSTANCE),
+        }
+        for process in answer
+    ]
+
+
+def _or_null(answer: object, name: str, *, unknown: int | None = None) -> Plain:
+    value = plain(getattr(answer, name))
+    return None if value == unknown else value
+
+
+DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
+    "nvmlDeviceGetUUID": plain,
+    "nvmlDeviceGetName": plain,
+    "nvmlDeviceGetSerial": plain,
+    "nvmlDeviceGetMinorNumber": plain,
+    "nvmlDeviceGetVbiosVersion": plain,
+    "nvmlDeviceGetPciInfo_v3": _picked("busId", "pciDeviceId", "pciSubSystemId"),
+    "nvmlDeviceGetCudaComputeCapability": plain,
+    "nvmlDeviceGetUtilizationRates": _picked("gpu", "memory"),
+    "nvmlDeviceGetEncoderUtilization": plain,
+    "nvmlDeviceGetDecoderUtilization": plain,
+    "nvmlDeviceGetMemoryInfo": _picked("total", "free", "used"),
+    "nvmlDeviceGetMemoryInfo_v2": _picked("total", "reserved", "free", "used"),
+    "nvmlDeviceGetPowerUsage": plain,
+    "nvmlDeviceGetEnforcedPowerLimit": plain,
+    "nvmlDeviceGetTotalEnergyConsumption": plain,
+    "nvmlDeviceGetTemperature": plain,
+    "nvmlDeviceGetClockInfo": plain,
+    "nvmlDeviceGetCurrentClocksEventReasons": plain,
+    "nvmlDeviceGetPerformanceState": plain,
+    "nvmlDeviceGetFanSpeed": plain,
+    "nvmlDeviceGetMaxPcieLinkGeneration": plain,
+    "nvmlDeviceGetMaxPcieLinkWidth": plain,
+    "nvmlDeviceGetCurrPcieLinkGeneration": plain,
+    "nvmlDeviceGetCurrPcieLinkWidth": plain,
+    "nvmlDeviceGetPcieReplayCounter": plain,
+    "nvmlDeviceGetTotalEccErrors": plain,
+    "nvmlDeviceGetRemappedRows": plain,
+    "nvmlDeviceGetMigMode": plain,
+    "nvmlDeviceGetMaxMigDeviceCount": plain,
+    "nvmlDeviceGetGpuInstanceId": plain,
+    "nvmlDeviceGetComputeInstanceId": plain,
+    "nvmlDeviceGetAttributes_v2": plain,
+    "nvmlDeviceGetNvLinkState": plain,
+    "nvmlDeviceGetNvLinkRemoteDeviceType": plain,
+    "nvmlDeviceGetNvLinkRemotePciInfo_v2": _remote_pci,
+    "nvmlDeviceGetComputeRunningProcesses": _processes,
+    "nvmlDeviceGetGraphicsRunningProcesses": _processes,
+}

@@ -1,0 +1,93 @@
+"""Who a process is: what `/proc` and `/etc/passwd` say, under any root."""
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+# With cgroup v1 and hybrid hosts a process has one path per controller. Container runtimes and
+# Slurm always place it in these; the unified one (empty name) may only hold the service.
+_CONTROLLERS = ("memory", "pids", "devices", "cpu", "", "name=systemd")
+_STARTTIME = 22 - 3  # field 22 of proc(5) stat, counted from field 3, the first after the name
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process. (`pid`, `start_ticks`) names it for as long as the machine is up.
+
+    `start_ticks` is in clock ticks since boot, `uid` the real user, `cgroup` the path in the
+    hierarchy its container runtime uses (None where it cannot be read).
+    """
+
+    pid: int
+    start_ticks: int
+    uid: int
+    comm: str
+    cgroup: str | None
+
+
+def read_process(proc_root: str | Path, pid: int) -> Process | None:
+    """The process with this pid; None when it is gone, or went while being read."""
+    folder = Path(proc_root) / str(pid)
+    before = _stat(folder)
+    uid = _uid(folder)
+    if before is None or uid is None:
+        return None
+    process = Process(pid, before[1], uid, before[0], _cgroup(folder))
+    # The pid may have been handed to another process in between.
+    return process if _stat(folder) == before else None
+
+
+def user_name(root: str | Path, uid: int) -> str:
+    """The name of a user by `<root>/etc/passwd`; the number as text where it has none."""
+    file = Path(root) / "etc/passwd"
+    try:
+        found = os.stat(file)
+        names = _user_names(str(file), found.st_mtime_ns, found.st_size)
+    except OSError:
+        return str(uid)
+    return names.get(uid, str(uid))
+
+
+@lru_cache(maxsize=8)
+def _user_names(file: str, _mtime_ns: int, _size: int) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for line in Path(file).read_text("utf-8", errors="replace").splitlines():
+        fields = line.split(":")
+        if len(fields) >= 4 and fields[0] and re.fullmatch(r"\d{1,10}", fields[2], re.ASCII):
+            names.setdefault(int(fields[2]), fields[0])
+    return names
+
+
+def _stat(folder: Path) -> tuple[str, int] | None:
+    """Name and start of a process; the name may itself hold spaces and parentheses."""
+    text = _text(folder / "stat") or ""
+    head, closing, tail = text.rpartition(")")
+    fields = tail.split()
+    if not closing or "(" not in head or len(fields) <= _STARTTIME:
+        return None
+    if not fields[_STARTTIME].isdecimal():
+        return None
+    return head.partition("(")[2], int(fields[_STARTTIME])
+
+
+def _uid(folder: Path) -> int | None:
+    match = re.search(r"^Uid:\s+(\d+)", _text(folder / "status") or "", re.ASCII | re.MULTILINE)
+    return int(match.group(1)) if match else None
+
+
+def _cgroup(folder: Path) -> str | None:
+    paths: dict[str, str] = {}
+    for line in (_text(folder / "cgroup") or "").splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        paths.update(dict.fromkeys(controllers.split(","), path))
+    known = [paths[name] for name in _CONTROLLERS if paths.get(name)]
+    return next((path for path in known if path != "/"), known[0] if known else None)
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError:
+        return None

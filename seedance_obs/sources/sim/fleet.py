@@ -1,0 +1,55 @@
+"""Finds machine descriptions by name or path, and opens one as an NVML library."""
+
+import time
+from importlib.resources import files
+from math import isfinite
+from pathlib import Path
+
+from seedance_obs.errors import UsageError
+from seedance_obs.sources.sim.library import SimNvml
+from seedance_obs.sources.sim.loading import read_machine
+from seedance_obs.sources.sim.machine import Machine
+
+DEMO_FLEET = ("h100-nvswitch", "a100-pcie", "v100-cubemesh")
+
+
+def _folder() -> Path:
+    return Path(str(files("seedance_obs.sources.sim"))) / "machines"
+
+
+def machine_names() -> tuple[str, ...]:
+    """The machines that come with this package, in alphabetical order."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.yaml")))
+
+
+def load_machine(name_or_path: str | Path) -> Machine:
+    """A machine by the name it is shipped under, or from a YAML file.
+
+    Raises:
+        UsageError: there is no such machine or file, or it describes no possible machine.
+    """
+    if name_or_path in machine_names():
+        return read_machine(_folder() / f"{name_or_path}.yaml")
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml"):
+        known = ", ".join(machine_names())
+        raise UsageError(f"no simulated machine {name_or_path}: known are {known}, or a YAML file")
+    return read_machine(path)
+
+
+def open_sim(spec: str) -> SimNvml:
+    """The NVML library of a simulated machine whose epoch is a Unix time.
+
+    `spec` is `NAME_OR_PATH@EPOCH_UNIX_SECONDS`, so that processes which share nothing agree.
+
+    Raises:
+        UsageError: the spec or the machine cannot be used.
+    """
+    name, _, epoch_text = spec.rpartition("@")
+    try:
+        epoch = float(epoch_text)
+    except ValueError:
+        epoch = float("nan")
+    if not name or not isfinite(epoch):
+        raise UsageError(f"a simulation is written NAME_OR_PATH@UNIX_SECONDS, found {spec!r}")
+    return SimNvml(load_machine(name), lambda: time.time() - epoch)

@@ -1,0 +1,203 @@
+"""Turns a YAML description into a `Machine`, or says what is wrong with it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+
+from seedance_obs.errors import UsageError
+from seedance_obs.sources.sim.checks import check_machine
+from seedance_obs.sources.sim.description import Section
+from seedance_obs.sources.sim.hardware import (
+    read_direct_links,
+    read_fabric,
+    read_gpus,
+    read_hidden_switches,
+    read_nic,
+    read_nvswitch,
+)
+from seedance_obs.sources.sim.kinds import KINDS
+from seedance_obs.sources.sim.machine import Fault, Held, Machine, PodNames, Workload
+
+Part = TypeVar("Part")
+
+
+def read_machine(file: Path) -> Machine:
+    """The machine that a YAML file describes.
+
+    Raises:
+        UsageError: the file cannot be read, is not YAML, or describes no possible machine; the
+            message names the file, the key and what was wanted there.
+    """
+    return parse_machine(_read_yaml(file), file=str(file), folder=file.parent)
+
+
+def parse_machine(value: object, *, file: str, folder: Path | None = None) -> Machine:
+    """The machine that a parsed description describes; `file` is for messages.
+
+    `based_on: NAME` takes every key that is missing here from `NAME.yaml` in `folder`.
+
+    Raises:
+        UsageError: see `read_machine`.
+    """
+    if isinstance(value, Mapping) and "based_on" in value:
+        value = _with_base(value, file, folder)
+    top = Section(value, file=file)
+    machine = _machine(top)
+    top.close()
+    check_machine(machine, top)
+    return machine
+
+
+def _read_yaml(file: Path) -> object:
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file}: is not YAML: {error}") from error
+
+
+def _with_base(value: Mapping[object, object], file: str, folder: Path | None) -> object:
+    base = value["based_on"]
+    source = folder / f"{base}.yaml" if folder and isinstance(base, str) else None
+    if source is None or not source.is_file():
+        raise UsageError(f"{file}: based_on: the name of a description beside it is wanted")
+    inherited = _read_yaml(source)
+    if not isinstance(inherited, Mapping) or "based_on" in inherited:
+        raise UsageError(f"{file}: based_on: {base} is not a description that stands alone")
+    return {key: item for key, item in {**inherited, **value}.items() if key != "based_on"}
+
+
+def _each(top: Section, key: str, read: Callable[[int, Section], Part]) -> tuple[Part, ...]:
+    parts = []
+    for index, section in enumerate(top.sections(key)):
+        parts.append(read(index, section))
+        section.close()
+    return tuple(parts)
+
+
+def _machine(top: Section) -> Machine:
+    return Machine(
+        name=top.text("name"),
+        driver_version=top.optional_text("driver_version"),
+        cuda_version=top.integer("cuda_version", 0),
+        uptime_s=top.number("uptime_s", 86_400.0, low=60.0),
+        memory_gib=top.integer("memory_gib", low=1),
+        numa_cpus=top.texts("numa_cpus"),
+        dcgm_interval_s=top.optional_number("dcgm_interval_s", low=0.1),
+        kubernetes=top.flag("kubernetes"),
+        tenants=_tenants(top),
+        gpus=read_gpus(top),
+        nvswitches=_each(top, "nvswitches", read_nvswitch),
+        nics=_each(top, "nics", read_nic),
+        nvlinks=_each(top, "nvlinks", read_direct_links),
+        hidden_switches=read_hidden_switches(top),
+        fabric=read_fabric(top),
+        workloads=_each(top, "workloads", _workload),
+        faults=_each(top, "faults", _fault),
+    )
+
+
+def _tenants(top: Section) -> dict[str, int]:
+    section = top.section("tenants")
+    if section is None:
+        return {}
+    return {name: section.integer(name, low=1) for name in section.names()}
+
+
+def _workload(index: int, section: Section) -> Workload:
+    kind = section.text("kind")
+    if kind not in KINDS:
+        section.reject("kind", f"one of {', '.join(sorted(KINDS))} is wanted, found {kind!r}")
+    duration_s = section.optional_number("duration_s", low=0.1)
+    repeat_every_s = section.optional_number("repeat_every_s", low=0.1)
+    if repeat_every_s is not None and (duration_s is None or duration_s > repeat_every_s):
+        section.reject("repeat_every_s", "a duration_s that is no longer is wanted beside it")
+    return Workload(
+        index=index,
+        name=section.text("name"),
+        tenant=section.text("tenant"),
+        kind=kind,
+        devices=_held(section),
+        phases=_phases(section),
+        memory_mib=section.integer("memory_mib", low=1),
+        start_s=section.number("start_s", 0.0),
+        duration_s=duration_s,
+        repeat_every_s=repeat_every_s,
+        intensity=section.number("intensity", 1.0, high=1.0),
+        share=section.number("share", 1.0, low=0.01, high=1.0),
+        stagger_s=section.number("stagger_s", 0.0),
+        pod=_pod(section),
+    )
+
+
+def _held(section: Section) -> tuple[Held, ...]:
+    boards = tuple(Held(gpu) for gpu in section.integers("gpus"))
+    held = boards + tuple(
+        _mig_place(section, index, text)
+        for index, text in enumerate(section.texts("mig_instances"))
+    )
+    if not held or len(set(held)) != len(held):
+        section.reject("gpus", "at least one device, and each only once, is wanted")
+    return held
+
+
+def _mig_place(section: Section, index: int, text: str) -> Held:
+    gpu, _, instance = text.partition("/")
+    if not (gpu.isdecimal() and instance.isdecimal()):
+        section.reject(
+            f"mig_instances[{index}]", f"GPU and MIG index as '0/2' are wanted, found {text!r}"
+        )
+    return Held(int(gpu), int(instance))
+
+
+def _phases(section: Section) -> tuple[tuple[float, float], ...]:
+    phases = []
+    for index, item in enumerate(section.list_of("phases", "a list of [seconds, activity]")):
+        phase = _phase(item)
+        if phase is None:
+            section.reject(
+                f"phases[{index}]",
+                f"[seconds above 0, activity from 0 to 1] is wanted, found {item!r}",
+            )
+        phases.append(phase)
+    if not phases:
+        section.reject("phases", "at least one [seconds, activity] is wanted")
+    return tuple(phases)
+
+
+def _phase(item: object) -> tuple[float, float] | None:
+    if not isinstance(item, list) or len(item) != 2:
+        return None
+    if any(isinstance(part, bool) or not isinstance(part, int | float) for part in item):
+        return None
+    seconds, activity = float(item[0]), float(item[1])
+    return (seconds, activity) if 0 < seconds < 1e9 and 0 <= activity <= 1 else None
+
+
+def _pod(section: Section) -> PodNames | None:
+    pod = section.section("pod")
+    if pod is None:
+        return None
+    names = PodNames(pod.text("namespace"), pod.text("name"), pod.text("container"))
+    pod.close()
+    return names
+
+
+def _fault(_index: int, section: Section) -> Fault:
+    gpu = section.optional_integer("gpu")
+    fault = Fault(
+        at_s=section.number("at_s"),
+        gpu=gpu,
+        xid=section.optional_integer("xid"),
+        lost=section.flag("lost"),
+        hang_s=section.optional_number("hang_s"),
+        ecc_uncorrected=section.integer("ecc_uncorrected", 0),
+        ecc_corrected=section.integer("ecc_corrected", 0),
+        pcie_replays=section.integer("pcie_replays", 0),
+    )
+    if gpu is None and fault != Fault(at_s=fault.at_s, hang_s=fault.hang_s or 0.0):
+        section.reject("gpu", "a GPU is wanted for every fault but hang_s")
+    return fault

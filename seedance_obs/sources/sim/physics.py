@@ -1,0 +1,261 @@
+"""What a board does at a moment, in closed form: nothing here remembers an earlier moment."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from seedance_obs.sources.sim.kinds import KINDS, Kind
+from seedance_obs.sources.sim.machine import Gpu, Held, Machine, MigInstance, Workload
+
+Rate = Callable[[float], float]  # of the activity, while the process lives
+
+CONCAVITY = 0.7  # half the activity draws clearly more than half the dynamic power
+THERMAL_WINDOW_S = 30.0
+BUSY_WINDOW_S = 1.0
+COOL_CELSIUS = 26.0
+THROTTLE_FROM = 0.9  # of the power limit
+POWER_CAPPED_FROM = 0.97
+REASON_IDLE = 0x1
+REASON_POWER_CAP = 0x4
+SLICES = 7
+
+
+def run_at(workload: Workload, t: float) -> int | None:
+    """The number of the run that is alive at t, or None between runs."""
+    elapsed = t - workload.start_s
+    if elapsed < 0:
+        return None
+    run, into = _split(workload, elapsed)
+    return run if workload.duration_s is None or into < workload.duration_s else None
+
+
+def run_start(workload: Workload, run: int) -> float:
+    """When a run begins, in seconds since the machine's epoch."""
+    return workload.start_s + run * (workload.repeat_every_s or 0.0)
+
+
+def activity_at(workload: Workload, rank: int, t: float) -> float | None:
+    """The activity (0..1) of one process at t, or None while it does not live."""
+    if run_at(workload, t) is None:
+        return None
+    _, into = _split(workload, t - workload.start_s)
+    into = (into + rank * workload.stagger_s) % _period(workload)
+    for seconds, activity in workload.phases:
+        if into < seconds:
+            return activity
+        into -= seconds
+    return workload.phases[-1][1]
+
+
+def integral(workload: Workload, rank: int, t: float, rate: Rate) -> float:
+    """The integral of `rate(activity)` over the life of one process's runs, up to t."""
+    elapsed = t - workload.start_s
+    if elapsed <= 0:
+        return 0.0
+    life = float("inf") if workload.duration_s is None else workload.duration_s
+    runs, into = _split(workload, elapsed)
+    total = _within_run(workload, rank, min(into, life), rate)
+    return total if runs == 0 else total + runs * _within_run(workload, rank, life, rate)
+
+
+def _split(workload: Workload, elapsed: float) -> tuple[int, float]:
+    if workload.repeat_every_s is None:
+        return 0, elapsed
+    runs, into = divmod(elapsed, workload.repeat_every_s)
+    return int(runs), into
+
+
+def _period(workload: Workload) -> float:
+    return sum(seconds for seconds, _ in workload.phases)
+
+
+def _within_run(workload: Workload, rank: int, seconds: float, rate: Rate) -> float:
+    ahead = rank * workload.stagger_s
+    return _from_cycle_start(workload, ahead + seconds, rate) - _from_cycle_start(
+        workload, ahead, rate
+    )
+
+
+def _from_cycle_start(workload: Workload, seconds: float, rate: Rate) -> float:
+    cycles, rest = divmod(seconds, _period(workload))
+    total = 0.0
+    for length, activity in workload.phases:
+        total += rate(activity) * (cycles * length + min(max(rest, 0.0), length))
+        rest -= length
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One process place on a board: a workload's rank, and the part of the board it can use."""
+
+    workload: Workload
+    rank: int
+    mig: int | None
+    weight: float
+
+    instance: MigInstance | None
+
+    @property
+    def kind(self) -> Kind:
+        """Which parts of the board this process keeps busy."""
+        return KINDS[self.workload.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process alive on a board at some moment."""
+
+    pid: int
+    holding: Holding
+    start_s: float
+
+    @property
+    def workload(self) -> Workload:
+        """The program it runs."""
+        return self.holding.workload
+
+    @property
+    def instance(self) -> MigInstance | None:
+        """The MIG instance it runs on, or None on a whole board."""
+        return self.holding.instance
+
+
+class Board:
+    """One GPU of a machine at any moment: power in watts, energy in joules, memory in MiB.
+
+    From the moment a board is lost it draws nothing and has no processes.
+    """
+
+    def __init__(self, machine: Machine, gpu: Gpu) -> None:
+        self.machine = machine
+        self.gpu = gpu
+        self.model = gpu.model
+        self.lost_at = machine.lost_at(gpu.index)
+        self.idle_watts = self.model.idle_watts * (1 + 0.04 * machine.spread(gpu.index, "idle"))
+        self.holdings = tuple(_holdings(machine, gpu))
+
+    def processes(self, t: float, *, mig: int | None = None) -> list[Process]:
+        """The processes alive at t, on the board or on one MIG instance of it."""
+        if t >= self.lost_at:
+            return []
+        alive = []
+        for held in self._on(mig):
+            run = run_at(held.workload, t)
+            if run is not None:
+                pid = self.machine.pid(held.workload, run, held.rank)
+                alive.append(Process(pid, held, run_start(held.workload, run)))
+        return alive
+
+    def power_watts(self, t: float) -> float:
+        """The board's draw at t; 0 once it is lost."""
+        if t >= self.lost_at:
+            return 0.0
+        watts = self.idle_watts
+        for held in self.holdings:
+            activity = activity_at(held.workload, held.rank, t)
+            if activity is not None:
+                watts += held.weight * self._dynamic_watts(held.workload, activity)
+        return watts
+
+    def energy_joules(self, t: float) -> float:
+        """What the board has drawn since the machine booted, up to t or to its loss."""
+        t = min(t, self.lost_at)
+        joules = self.idle_watts * (self.machine.uptime_s + t)
+        for held in self.holdings:
+            rate = partial(self._dynamic_watts, held.workload)
+            joules += held.weight * integral(held.workload, held.rank, t, rate)
+        return joules
+
+    def busy_ratio(self, t: float, *, mig: int | None = None, of: str | None = None) -> float:
+        """The mean activity over the second before t, of the board or of one MIG instance.
+
+        `of` names a part in `Kind` (such as `tensor`), in that part's unit; None is plain activity.
+        """
+        total = 0.0
+        for held in self._on(mig):
+            weight = held.weight if mig is None else held.workload.share
+            factor = 1.0 if of is None else float(getattr(held.kind, of))
+            total += weight * factor * _mean(held, t, BUSY_WINDOW_S)
+        return total
+
+    def memory_used_mib(self, t: float, *, mig: int | None = None) -> int:
+        """What the living processes hold."""
+        return sum(p.workload.memory_mib for p in self.processes(t, mig=mig))
+
+    def temperature_celsius(self, t: float) -> float:
+        """The die, from the mean draw over the last half minute."""
+        earlier = self.energy_joules(t - THERMAL_WINDOW_S)
+        load = (self.energy_joules(t) - earlier) / THERMAL_WINDOW_S / self.model.limit_watts
+        inlet = COOL_CELSIUS + 2.0 * self.machine.spread(self.gpu.index, "inlet")
+        return inlet + (self.model.hot_celsius - COOL_CELSIUS) * load
+
+    def memory_celsius(self, t: float) -> float:
+        """The memory stacks, a little warmer than the die under load."""
+        return self.temperature_celsius(t) + 1.0 + 9.0 * self.busy_ratio(t, of="dram")
+
+    def sm_mhz(self, t: float) -> int:
+        """The SM clock: lowest without a process, boost with one, less near the power limit."""
+        low, boost = self.model.sm_mhz
+        if not self.processes(t):
+            return low
+        over = max(0.0, self.power_watts(t) / self.model.limit_watts - THROTTLE_FROM)
+        return int(boost * (1.0 - 1.2 * over) / 15) * 15
+
+    def clock_mhz(self, t: float, pair: tuple[int, int]) -> int:
+        """A clock that has two settings: without and with a process."""
+        return pair[1] if self.processes(t) else pair[0]
+
+    def event_reasons(self, t: float) -> int:
+        """NVML's bit mask of why clocks are not higher."""
+        if not self.processes(t) or self.busy_ratio(t) == 0:
+            return REASON_IDLE
+        capped = self.power_watts(t) >= POWER_CAPPED_FROM * self.model.limit_watts
+        return REASON_POWER_CAP if capped else 0
+
+    def pcie_generation(self, t: float) -> int:
+        """The link's generation now; boards that save power fall back to the first."""
+        slow = self.model.pcie_slows_when_idle and not self.processes(t)
+        return 1 if slow else self.model.pcie_generation
+
+    def fan_percent(self, t: float) -> int:
+        """The fan of a board that has one, from its temperature."""
+        return max(0, min(100, round(1.6 * (self.temperature_celsius(t) - 30.0))))
+
+    def count(self, fault: str, t: float) -> int:
+        """How many errors of one kind (a counting field of `Fault`) there were up to t."""
+        mine = (f for f in self.machine.faults if f.gpu == self.gpu.index and f.at_s <= t)
+        return sum(int(getattr(f, fault)) for f in mine)
+
+    def _dynamic_watts(self, workload: Workload, activity: float) -> float:
+        span = self.model.limit_watts - self.idle_watts - self.model.context_watts
+        return self.model.context_watts + workload.intensity * span * math.pow(activity, CONCAVITY)
+
+    def _on(self, mig: int | None) -> Iterator[Holding]:
+        return (held for held in self.holdings if mig is None or held.mig == mig)
+
+
+def boards(machine: Machine) -> tuple[Board, ...]:
+    """The boards of a machine in NVML's order."""
+    return tuple(Board(machine, gpu) for gpu in machine.gpus)
+
+
+def _mean(held: Holding, t: float, window_s: float) -> float:
+    def busy(until: float) -> float:
+        return integral(held.workload, held.rank, until, lambda activity: activity)
+
+    return min(1.0, max(0.0, (busy(t) - busy(t - window_s)) / window_s))
+
+
+def _holdings(machine: Machine, gpu: Gpu) -> Iterator[Holding]:
+    for workload in machine.workloads:
+        for rank, held in enumerate(workload.devices):
+            if held.gpu == gpu.index:
+                weight = workload.share * _size(gpu, held)
+                instance = None if held.mig is None else gpu.mig[held.mig]
+                yield Holding(workload, rank, held.mig, weight, instance)
+
+
+def _size(gpu: Gpu, held: Held) -> float:
+    return 1.0 if held.mig is None else gpu.profile(held.mig).slices / SLICES

@@ -1,0 +1,131 @@
+"""Where a PCI device hangs, as Linux tells it: its ports, its switch, its NUMA node, its link.
+
+The position is in the path itself: `/sys/bus/pci/devices/<address>` is a link into
+`/sys/devices/pci0000:40/<root port>/<switch upstream>/<switch downstream>/<device>`.
+Each fact stands alone: one that is missing, unreadable or marked unknown by the kernel is None
+and costs no other.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+NVIDIA_VENDOR = "0x10de"
+GPU_CLASSES = ("0x0300", "0x0302")  # VGA compatible controller, 3D controller
+
+_ROOT_COMPLEX = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_TRANSFERS = re.compile(r"(\d+(?:\.\d+)?) GT/s")
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
+_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class PciFacts:
+    """Position and link of one PCI device; None where the kernel does not say.
+
+    `pcie_root` is the root complex as Kubernetes spells it (`pci0000:40`), `root_port` the port
+    below it, `pcie_switch` the upstream port of the switch nearest to the device; the last is
+    None for a device directly under a root port. Generations count from 1, widths are lanes.
+    """
+
+    bus_id: str
+    pcie_root: str | None = None
+    root_port: str | None = None
+    pcie_switch: str | None = None
+    numa_node: int | None = None
+    pcie_generation: int | None = None
+    pcie_generation_max: int | None = None
+    pcie_width: int | None = None
+    pcie_width_max: int | None = None
+
+
+def read_pci(root: str | Path, bus_id: str) -> PciFacts | None:
+    """The facts of one device (canonical bus id) under a sysfs root, such as `/host/sys`.
+
+    None where this sysfs does not list the device at all.
+    """
+    device = _devices(root) / bus_id
+    if not os.path.lexists(device):
+        return None
+    pcie_root, ports = _position(os.path.realpath(device))
+    return PciFacts(
+        bus_id=bus_id,
+        pcie_root=pcie_root,
+        root_port=ports[0] if ports else None,
+        pcie_switch=ports[-2] if len(ports) > 2 else None,
+        numa_node=_numa_node(_text(device / "numa_node")),
+        pcie_generation=_generation(_text(device / "current_link_speed")),
+        pcie_generation_max=_generation(_text(device / "max_link_speed")),
+        pcie_width=_width(_text(device / "current_link_width")),
+        pcie_width_max=_width(_text(device / "max_link_width")),
+    )
+
+
+def nvidia_gpus(root: str | Path) -> list[str] | None:
+    """Canonical bus ids of the NVIDIA GPUs that this host's driver should show, in order.
+
+    Left out are virtual functions of a GPU and GPUs handed to a virtual machine (`vfio-pci`).
+    None where the PCI tree cannot be read, which is not the same as a host without a GPU.
+    """
+    try:
+        names = sorted(os.listdir(_devices(root)))
+    except OSError:
+        return None
+    return [name for name in names if _is_own_gpu(_devices(root) / name)]
+
+
+def _devices(root: str | Path) -> Path:
+    return Path(root) / "bus/pci/devices"
+
+
+def _is_own_gpu(device: Path) -> bool:
+    if _text(device / "vendor") != NVIDIA_VENDOR:
+        return False
+    if not (_text(device / "class") or "").startswith(GPU_CLASSES):
+        return False
+    if os.path.lexists(device / "physfn"):
+        return False
+    return os.path.basename(os.path.realpath(device / "driver")) != "vfio-pci"
+
+
+def _position(path: str) -> tuple[str | None, list[str]]:
+    """The root complex and the ports between it and the device, top down.
+
+    A volume management device opens a second PCI tree inside the first (`pci10000:00` below
+    `pci0000:00`): the outer one is the root complex, the inner one holds the ports.
+    """
+    parts = path.split("/")
+    roots = [place for place, part in enumerate(parts) if _ROOT_COMPLEX.fullmatch(part)]
+    if not roots:
+        return None, []
+    inside = [part for part in parts[roots[-1] + 1 :] if _ADDRESS.fullmatch(part)]
+    return parts[roots[0]], inside[:-1]
+
+
+def _numa_node(text: str | None) -> int | None:
+    node = _integer(text)
+    return node if node is not None and node >= 0 else None
+
+
+def _generation(text: str | None) -> int | None:
+    match = _TRANSFERS.match(text or "")
+    return _GENERATIONS.get(float(match.group(1))) if match else None
+
+
+def _width(text: str | None) -> int | None:
+    # 0 is a link that is down and 255 one the kernel cannot tell.
+    lanes = _integer((text or "").removeprefix("x"))
+    return lanes if lanes in _WIDTHS else None
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text, re.ASCII) else None
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,76 @@
+"""A panel as Grafana would draw it: its queries asked and its transformations run for real."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from loopback_prometheus import Prometheus
+
+HARNESS = Path(__file__).parents[1] / "grafana"
+NODE_SECONDS = 60
+
+
+def substitute(expr: str, *, node: str = ".*") -> str:
+    for name, value in {
+        "$cluster": ".*",
+        "$node": node,
+        "$__rate_interval": "4s",
+        "$__range": "60s",
+    }.items():
+        expr = expr.replace(name, value)
+    assert "$" not in expr, f"a variable that the dashboard does not declare: {expr}"
+    return expr
+
+
+def answers(prometheus: Prometheus, panel: dict[str, Any], *, node: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "refId": target["refId"],
+            "legend": target["legendFormat"],
+            "result": _ask(prometheus, target, node),
+        }
+        for target in panel["targets"]
+    ]
+
+
+def _ask(prometheus: Prometheus, target: dict[str, Any], node: str) -> list[dict[str, Any]]:
+    expr = substitute(target["expr"], node=node)
+    return prometheus.instant(expr) if target["instant"] else prometheus.range(expr)
+
+
+def run_grafana(panels: list[dict[str, Any]]) -> dict[str, Any]:
+    """The transformed frames of each panel, and all unit ids that Grafana knows."""
+    done = subprocess.run(
+        ["node", "transform.mjs"],
+        cwd=HARNESS,
+        input=json.dumps(panels),
+        capture_output=True,
+        text=True,
+        timeout=NODE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def draw_all(
+    prometheus: Prometheus, asked: list[tuple[dict[str, Any], str]]
+) -> dict[tuple[int, str], list[dict[str, Any]]]:
+    """The transformed frames by panel id and node, all in one start of Node."""
+    requests = [
+        {
+            "transformations": panel["transformations"],
+            "answers": answers(prometheus, panel, node=node),
+        }
+        for panel, node in asked
+    ]
+    keys = [(panel["id"], node) for panel, node in asked]
+    return dict(zip(keys, run_grafana(requests)["panels"], strict=True))
+
+
+def rows(frame: dict[str, Any]) -> list[dict[str, Any]]:
+    names = [field["name"] for field in frame["fields"]]
+    assert len(names) == len(set(names)), names
+    columns = [field["values"] for field in frame["fields"]]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

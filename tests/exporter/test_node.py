@@ -1,0 +1,154 @@
+"""A node whose sources fail, lie or leave: each costs itself only."""
+
+import dataclasses
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from seedance_obs.config import NodeSettings
+from seedance_obs.errors import SourceUnavailableError, UsageError
+from seedance_obs.exporter.registry import choose, registrations
+from seedance_obs.sources.readings import GpuReadings, SourceSnapshot, Xid
+from tests.machine import machine
+
+
+class Scripted:
+    """A source that says what the test puts into it."""
+
+    def __init__(self, name: str, clock) -> None:
+        self.name = name
+        self.gpus: tuple[GpuReadings, ...] | None = ()
+        self.xids: tuple[Xid, ...] = ()
+        self._clock = clock
+
+    def read(self) -> SourceSnapshot:
+        if self.gpus is None:
+            raise SourceUnavailableError(f"{self.name} does not answer")
+        return SourceSnapshot(self.name, self._clock(), gpus=self.gpus, xids=self.xids)
+
+    def close(self) -> None:
+        pass
+
+
+def gpu(index: int, **values: float) -> GpuReadings:
+    return GpuReadings(
+        f"GPU-{index}", index=index, pci_bus_id=f"0000:{index:02x}:00.0", values=values
+    )
+
+
+@pytest.fixture
+def sources(clock):
+    return [Scripted("nvml", clock), Scripted("dcgm", clock)]
+
+
+@pytest.fixture
+def host(sources, clock, tmp_path):
+    return machine(sources, clock, root=tmp_path)
+
+
+def samples(host, name: str) -> dict[tuple[str, ...], float]:
+    return {
+        tuple(value for key, value in sample.labels.items() if key in ("gpu", "source", "xid")): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(host.scrape())
+        for sample in family.samples
+        if sample.name == name
+    }
+
+
+def test_a_source_that_stops_leaves_the_scrape_when_it_is_stale_and_not_before(
+    host, sources, clock
+):
+    nvml, dcgm = sources
+    nvml.gpus = (gpu(0, power_watts=100.0),)
+    dcgm.gpus = (gpu(0, sm_active_ratio=0.5),)
+    host.pass_once()
+    nvml.gpus = None
+    clock.advance(NodeSettings().sampler_stale_after_seconds)
+    host.pass_once()
+    assert samples(host, "seedance_gpu_power_watts") == {("0",): 100.0}
+    assert samples(host, "seedance_source_up")["nvml",] == 0.0
+    assert samples(host, "seedance_source_age_seconds") == {("nvml",): 30.0, ("dcgm",): 0.0}
+    clock.advance(0.1)
+    host.pass_once()
+    assert samples(host, "seedance_gpu_power_watts") == {}
+    assert samples(host, "seedance_gpu_sm_active_ratio") == {("0",): 0.5}
+
+
+def test_a_lost_gpu_takes_its_readings_along_and_leaves_its_accounts_and_xids(host, sources, clock):
+    nvml, _ = sources
+    nvml.gpus = (gpu(0, power_watts=1.0), gpu(1, power_watts=2.0))
+    nvml.xids = (Xid("GPU-1", 79),)
+    host.pass_once()
+    nvml.gpus, nvml.xids = (gpu(0, power_watts=1.0),), ()
+    clock.advance(1.0)
+    host.pass_once()
+    assert samples(host, "seedance_gpu_power_watts") == {("0",): 1.0}
+    assert samples(host, "seedance_gpus_expected") == {(): 2.0}
+    assert samples(host, "seedance_gpus_seen") == {(): 1.0}
+    assert samples(host, "seedance_gpu_xid_errors_total") == {("1", "79"): 1.0}
+    assert set(samples(host, "seedance_tenant_gpu_seconds_total")) == {("0",), ("1",)}
+
+
+def test_an_xid_that_two_sources_tell_of_is_counted_once(host, sources):
+    nvml, dcgm = sources
+    nvml.gpus = (gpu(0),)
+    nvml.xids = dcgm.xids = (Xid("GPU-0", 48),)
+    host.pass_once()
+    assert samples(host, "seedance_gpu_xid_errors_total") == {("0", "48"): 1.0}
+    nvml.gpus = None
+    host.pass_once()
+    assert samples(host, "seedance_gpu_xid_errors_total") == {("0", "48"): 2.0}
+
+
+def test_a_collector_that_breaks_costs_only_its_own_series(host, sources, monkeypatch, caplog):
+    sources[0].gpus = (gpu(0, power_watts=1.0),)
+    host.pass_once()
+
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("seedance_obs.exporter.collectors.device._mig_info", broken)
+    for _ in range(3):
+        text = host.scrape()
+    assert 'seedance_collector_success{collector="device"} 0.0' in text
+    assert 'seedance_collector_success{collector="gpu"} 1.0' in text
+    assert "seedance_gpu_power_watts{" in text
+    assert "seedance_gpus_seen" not in text
+    monkeypatch.undo()
+    assert 'seedance_collector_success{collector="device"} 1.0' in host.scrape()
+    failures = [r for r in caplog.records if "collector_failing" in r.message]
+    assert len(failures) == 1, "a fault that lasts is logged when it starts"
+    assert any("collector_recovered" in record.message for record in caplog.records)
+
+
+def test_nothing_to_show_is_told_apart_from_failure(host):
+    host.pass_once()
+    text = host.scrape()
+    assert 'seedance_collector_has_data{collector="gpu"} 0.0' in text
+    assert 'seedance_collector_success{collector="gpu"} 1.0' in text
+
+
+def test_expected_gpus_can_be_told(sources, clock, tmp_path):
+    host = machine(sources, clock, root=tmp_path)
+    host.node._settings = dataclasses.replace(host.node._settings, node_expected_gpus=8)
+    host.pass_once()
+    assert samples(host, "seedance_gpus_expected") == {(): 8.0}
+
+
+def test_a_fault_is_logged_when_it_starts_and_when_it_ends(host, sources, caplog):
+    sources[0].gpus = None
+    for _ in range(3):
+        host.pass_once()
+    sources[0].gpus = ()
+    host.pass_once()
+    events = [record.message.split()[0] for record in caplog.records]
+    assert events == ["event=source_down", "event=source_up"]
+
+
+def test_collectors_are_found_and_can_be_left_out():
+    assert list(registrations()) == ["device", "exporter", "gpu", "tenant", "topology"]
+    assert "tenant" not in choose(NodeSettings(collectors_disabled=("tenant",)))
+    with pytest.raises(UsageError, match="there is no collector 'gpus'; there are device,"):
+        choose(NodeSettings(collectors_disabled=("gpus",)))

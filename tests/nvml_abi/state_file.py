@@ -1,0 +1,173 @@
+"""A machine, asked through the boundary call by call, as the state file that the C code reads."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
+
+Call = tuple[str, str | None, tuple[int, ...]]
+
+SYSTEM_CALLS = (
+    "nvmlSystemGetDriverVersion",
+    "nvmlSystemGetNVMLVersion",
+    "nvmlSystemGetCudaDriverVersion",
+    "nvmlDeviceGetCount",
+)
+GPU_CALLS = (
+    "nvmlDeviceGetUUID",
+    "nvmlDeviceGetName",
+    "nvmlDeviceGetSerial",
+    "nvmlDeviceGetMinorNumber",
+    "nvmlDeviceGetVbiosVersion",
+    "nvmlDeviceGetPciInfo_v3",
+    "nvmlDeviceGetCudaComputeCapability",
+    "nvmlDeviceGetUtilizationRates",
+    "nvmlDeviceGetEncoderUtilization",
+    "nvmlDeviceGetDecoderUtilization",
+    "nvmlDeviceGetMemoryInfo",
+    "nvmlDeviceGetMemoryInfo_v2",
+    "nvmlDeviceGetPowerUsage",
+    "nvmlDeviceGetEnforcedPowerLimit",
+    "nvmlDeviceGetTotalEnergyConsumption",
+    "nvmlDeviceGetCurrentClocksEventReasons",
+    "nvmlDeviceGetPerformanceState",
+    "nvmlDeviceGetFanSpeed",
+    "nvmlDeviceGetMaxPcieLinkGeneration",
+    "nvmlDeviceGetMaxPcieLinkWidth",
+    "nvmlDeviceGetCurrPcieLinkGeneration",
+    "nvmlDeviceGetCurrPcieLinkWidth",
+    "nvmlDeviceGetPcieReplayCounter",
+    "nvmlDeviceGetRemappedRows",
+    "nvmlDeviceGetMigMode",
+    "nvmlDeviceGetMaxMigDeviceCount",
+    "nvmlDeviceGetGpuFabricInfoV",
+    "nvmlDeviceGetComputeRunningProcesses",
+    "nvmlDeviceGetGraphicsRunningProcesses",
+)
+GPU_CALLS_WITH_ARGUMENTS: tuple[tuple[str, tuple[int, ...]], ...] = (
+    ("nvmlDeviceGetTemperature", (0,)),
+    *(("nvmlDeviceGetClockInfo", (clock,)) for clock in range(4)),
+    *(("nvmlDeviceGetTotalEccErrors", (error, scope)) for error in (0, 1) for scope in (0, 1)),
+    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90)),
+    *(("nvmlDeviceGetNvLinkState", (link,)) for link in range(19)),
+    *(("nvmlDeviceGetNvLinkRemoteDeviceType", (link,)) for link in range(19)),
+    *(("nvmlDeviceGetNvLinkRemotePciInfo_v2", (link,)) for link in range(19)),
+)
+MIG_CALLS = (
+    "nvmlDeviceGetUUID",
+    "nvmlDeviceGetName",
+    "nvmlDeviceGetGpuInstanceId",
+    "nvmlDeviceGetComputeInstanceId",
+    "nvmlDeviceGetMemoryInfo",
+    "nvmlDeviceGetMemoryInfo_v2",
+    "nvmlDeviceGetAttributes_v2",
+    "nvmlDeviceGetUtilizationRates",
+    "nvmlDeviceGetComputeRunningProcesses",
+)
+# The order in which the C code takes the members of a structure.
+MEMBERS = {
+    "nvmlDeviceGetPciInfo_v3": ("busId", "pciDeviceId", "pciSubSystemId"),
+    "nvmlDeviceGetUtilizationRates": ("gpu", "memory"),
+    "nvmlDeviceGetMemoryInfo": ("total", "free", "used"),
+    "nvmlDeviceGetMemoryInfo_v2": ("total", "reserved", "free", "used"),
+    "nvmlDeviceGetGpuFabricInfoV": ("clusterUuid", "cliqueId", "state", "status", "healthMask"),
+    "nvmlDeviceGetAttributes_v2": (
+        "multiprocessorCount",
+        "sharedCopyEngineCount",
+        "sharedDecoderCount",
+        "sharedEncoderCount",
+        "sharedJpegCount",
+        "sharedOfaCount",
+        "gpuInstanceSliceCount",
+        "computeInstanceSliceCount",
+        "memorySizeMB",
+    ),
+}
+UNSIGNED_TYPES = (3, 2, 1)  # unsigned long long, long, int: legal for any count
+
+
+def calls_of(library: NvmlLibrary) -> Iterator[Call]:
+    """Every call that can be asked of this machine, but those that change something."""
+    yield from ((function, None, ()) for function in SYSTEM_CALLS)
+    for gpu in (f"gpu{index}" for index in range(_count(library, "nvmlDeviceGetCount", None))):
+        yield from ((function, gpu, ()) for function in GPU_CALLS)
+        yield from ((function, gpu, args) for function, args in GPU_CALLS_WITH_ARGUMENTS)
+        for index in range(_count(library, "nvmlDeviceGetMaxMigDeviceCount", gpu)):
+            yield "nvmlDeviceGetMigDeviceHandleByIndex", gpu, (index,)
+            if not isinstance(
+                outcome(library, ("nvmlDeviceGetMigDeviceHandleByIndex", gpu, (index,))), NvmlError
+            ):
+                yield from ((function, f"{gpu}/mig{index}", ()) for function in MIG_CALLS)
+
+
+def outcome(library: NvmlLibrary, call: Call) -> Plain | NvmlError:
+    """A call's answer, or the error it raised."""
+    function, device, args = call
+    try:
+        return library.call(function, device, *args)
+    except NvmlError as error:
+        return error
+
+
+def _count(library: NvmlLibrary, function: str, device: str | None) -> int:
+    answer = outcome(library, (function, device, ()))
+    return answer if isinstance(answer, int) else 0
+
+
+def state_of(library: NvmlLibrary, *, events: Iterable[tuple[str, int]] = ()) -> dict[str, str]:
+    """The machine as lines of the state file, key to value; `events` are (device, XID)."""
+    state = {"nvmlInit -": _line("nvmlInit", outcome(library, ("nvmlInit", None, ())))}
+    for call in calls_of(library):
+        state[key_of(*call)] = _line(call[0], outcome(library, call))
+    for number, (device, xid) in enumerate(events):
+        state[f"nvmlEventSetWait - {number}"] = f"0 {device} {xid}"
+    return state
+
+
+def key_of(function: str, device: str | None = None, args: Sequence[int] = ()) -> str:
+    """A call as the left side of its line."""
+    return " ".join([function, device or "-", *map(str, args)])
+
+
+def write_state(path: Path, state: Mapping[str, str]) -> None:
+    """Replace the state file in one step, while a child may be reading it."""
+    draft = path.with_suffix(".draft")
+    text = "".join(f"{key} = {value}\n" for key, value in state.items())
+    draft.write_bytes(text.encode(errors="surrogateescape"))
+    draft.replace(path)
+
+
+def _line(function: str, answer: Any) -> str:
+    if isinstance(answer, NvmlError):
+        return str(answer.code)
+    return f"0 {_values(function, answer)}".rstrip()
+
+
+def _values(function: str, answer: Any) -> str:
+    if function in ("nvmlInit", "nvmlDeviceGetMigDeviceHandleByIndex"):
+        return ""
+    if function.endswith("RunningProcesses"):
+        return " ".join([str(len(answer)), *map(_process, answer)])
+    if function == "nvmlDeviceGetFieldValues":
+        return _field(answer[0])
+    if function == "nvmlDeviceGetNvLinkRemotePciInfo_v2":
+        return answer["busId"] or "unreadable"
+    if function in MEMBERS:
+        return " ".join(str(answer[member]) for member in MEMBERS[function])
+    return " ".join(map(str, answer)) if isinstance(answer, list | tuple) else str(answer)
+
+
+def _process(process: Mapping[str, int | None]) -> str:
+    values = (process[name] for name in ("usedGpuMemory", "gpuInstanceId", "computeInstanceId"))
+    return ":".join(
+        [str(process["pid"]), *("-" if value is None else str(value) for value in values)]
+    )
+
+
+def _field(field: Mapping[str, Any]) -> str:
+    value = field["value"]
+    if isinstance(value, float):
+        return f"{field['nvmlReturn']} 0 {value!r}"
+    kind = 4 if value is not None and value < 0 else UNSIGNED_TYPES[field["fieldId"] % 3]
+    return f"{field['nvmlReturn']} {kind} {value or 0}"

@@ -1,0 +1,127 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedance_obs.config import NodeSettings
+from seedance_obs.merge import CounterMemory, distance, merge
+from seedance_obs.quantities import QUANTITIES
+from seedance_obs.sources.readings import GpuReadings, MigReadings, SourceSnapshot
+
+ORDERS = {quantity.name: quantity.sources for quantity in QUANTITIES.values()}
+
+
+def snapshot(source: str, *gpus: GpuReadings, taken_at: float = 0.0) -> SourceSnapshot:
+    return SourceSnapshot(source, taken_at, gpus=gpus)
+
+
+def test_the_more_trusted_source_wins_and_the_distance_is_told():
+    nvml = snapshot("nvml", GpuReadings("GPU-a", values={"power_watts": 200.0}), taken_at=5.0)
+    dcgm = snapshot("dcgm", GpuReadings("GPU-a", values={"power_watts": 150.0}), taken_at=2.0)
+    for order in ([nvml, dcgm], [dcgm, nvml]):
+        (gpu,) = merge(order, ORDERS)
+        chosen = gpu.readings["power_watts"]
+        assert (chosen.value, chosen.source, chosen.taken_at) == (200.0, "nvml", 5.0)
+        assert gpu.disagreement == {"power_watts": 0.25}
+        assert gpu.seen_at == 5.0
+
+
+def test_the_order_can_be_turned_for_one_quantity():
+    settings = NodeSettings(merge_order=("power_watts=dcgm,nvml",))
+    views = [
+        snapshot(name, GpuReadings("GPU-a", values={"power_watts": watts, "fan_speed_ratio": 0.5}))
+        for name, watts in (("nvml", 200.0), ("dcgm", 150.0))
+    ]
+    (gpu,) = merge(views, settings.source_orders())
+    assert gpu.readings["power_watts"].source == "dcgm"
+    assert gpu.readings["fan_speed_ratio"].source == "nvml"
+
+
+def test_what_only_one_source_has_is_there_without_a_distance():
+    nvml = snapshot("nvml", GpuReadings("GPU-a", index=3, values={"power_watts": 1.0}))
+    dcgm = snapshot("dcgm", GpuReadings("GPU-a", values={"sm_active_ratio": 0.5}))
+    (gpu,) = merge([nvml, dcgm], ORDERS)
+    assert {name: chosen.source for name, chosen in gpu.readings.items()} == {
+        "power_watts": "nvml",
+        "sm_active_ratio": "dcgm",
+    }
+    assert gpu.disagreement == {}
+    assert gpu.index == 3
+
+
+def test_gpus_are_in_index_order_and_those_without_one_come_last():
+    gpus = [GpuReadings("GPU-z"), GpuReadings("GPU-b", index=10), GpuReadings("GPU-c", index=9)]
+    assert [gpu.uuid for gpu in merge([snapshot("nvml", *gpus)], ORDERS)] == [
+        "GPU-c",
+        "GPU-b",
+        "GPU-z",
+    ]
+
+
+def test_a_page_that_still_shows_a_replaced_board_is_not_believed():
+    nvml = snapshot("nvml", GpuReadings("GPU-new", pci_bus_id="0000:3b:00.0"))
+    dcgm = snapshot("dcgm", GpuReadings("GPU-old", pci_bus_id="0000:3b:00.0"))
+    assert [gpu.uuid for gpu in merge([nvml, dcgm], ORDERS)] == ["GPU-new"]
+
+
+def test_mig_instances_are_joined_by_gpu_instance():
+    nvml = GpuReadings(
+        "GPU-a",
+        mig=(
+            MigReadings(1, 0, "MIG-1", "3g.40gb", {"memory_used_bytes": 5.0}),
+            MigReadings(2, 0, "MIG-2", "1g.10gb", {}),
+            MigReadings(2, 1, "MIG-3", "1g.10gb", {}),
+        ),
+    )
+    dcgm = GpuReadings(
+        "GPU-a",
+        mig=(
+            MigReadings(1, values={"engine_active_ratio": 0.5}),
+            MigReadings(2, values={"engine_active_ratio": 0.9}),
+        ),
+    )
+    (gpu,) = merge([snapshot("nvml", nvml), snapshot("dcgm", dcgm)], ORDERS)
+    assert [instance.uuid for instance in gpu.mig] == ["MIG-1", "MIG-2", "MIG-3"]
+    assert gpu.mig[0].values == {"memory_used_bytes": 5.0, "engine_active_ratio": 0.5}
+    assert gpu.mig[1].values == gpu.mig[2].values == {}, "one value cannot be two instances'"
+
+
+def energy(memory: CounterMemory, source: str, taken_at: float, value: float) -> float:
+    readings = GpuReadings("GPU-a", values={"energy_mj": value, "power_watts": value})
+    (gpu,) = merge([snapshot(source, readings, taken_at=taken_at)], ORDERS)
+    held = memory.hold(gpu)
+    assert held.value("power_watts") == value, "only counters are held"
+    shown = held.value("energy_mj")
+    assert shown is not None
+    return shown
+
+
+def test_a_counter_does_not_step_back_when_a_source_that_lags_takes_over():
+    memory = CounterMemory(patience_seconds=30.0)
+    assert energy(memory, "nvml", 0.0, 5_000) == 5_000
+    assert energy(memory, "dcgm", 5.0, 4_900) == 5_000
+    assert energy(memory, "dcgm", 15.0, 5_100) == 5_100
+    assert energy(memory, "nvml", 16.0, 5_200) == 5_200
+
+
+def test_a_counter_that_restarted_is_shown_as_it_is():
+    memory = CounterMemory(patience_seconds=30.0)
+    energy(memory, "nvml", 0.0, 5_000)
+    assert energy(memory, "nvml", 1.0, 40) == 40, "the same source went back: a restart"
+    energy(memory, "nvml", 2.0, 6_000)
+    assert energy(memory, "dcgm", 30.0, 50) == 6_000
+    assert energy(memory, "dcgm", 33.0, 60) == 60, "no sampling interval explains this any more"
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1), st.randoms())
+def test_distance_is_symmetric_bounded_and_zero_for_equals(values, random):
+    shuffled = random.sample(values, len(values))
+    assert distance(values) == distance(shuffled)
+    assert 0.0 <= distance(values) <= 2.0
+    assert distance([values[0]] * 3) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "apart"), [([0.0, 0.0], 0.0), ([0.0, 5.0], 1.0), ([90.0, 100.0], 0.1)]
+)
+def test_distance_is_a_share_of_the_larger(values, apart):
+    assert distance(values) == pytest.approx(apart)
