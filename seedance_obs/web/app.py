@@ -13,7 +13,7 @@ import waitress
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.development.base_component import Component
 from flask import Response
-from waitress.server import BaseWSGIServer, MultiSocketServer
+from waitress.server import BaseWSGIServer
 
 from seedance_obs.errors import UsageError
 from seedance_obs.promql.client import Prometheus
@@ -22,6 +22,8 @@ from seedance_obs.web.content import empty_page
 from seedance_obs.web.header import header, range_choices, when_words, window_form
 from seedance_obs.web.usage import QueryEngine
 from seedance_obs.web.view import View, between, parse_view
+
+log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 
@@ -50,20 +52,27 @@ def create_app(source: QueryEngine, *, clock: Clock = time.time) -> Dash:
     return app
 
 
-def serve(prometheus_url: str, address: str, *, timeout_seconds: float = 10.0) -> None:
-    """Serve the app at HOST:PORT until interrupted.
+def serve(
+    prometheus_url: str,
+    address: str,
+    *,
+    timeout_seconds: float = 10.0,
+    announce: Callable[[str], object] = log.info,
+) -> None:
+    """Serve the app at HOST:PORT until interrupted; `announce` is told where it is.
 
     Raises:
         UsageError: an address cannot be used as it stands, or the port is taken.
     """
     server = open_server(Prometheus(prometheus_url, timeout_seconds), address)
+    announce(f"cost app at http://{server.effective_host}:{server.effective_port}/")
     try:
         server.run()
     finally:
         server.close()
 
 
-def open_server(source: QueryEngine, address: str) -> BaseWSGIServer | MultiSocketServer:
+def open_server(source: QueryEngine, address: str) -> BaseWSGIServer:
     """A server that already listens at HOST:PORT (port 0: any free one) but does not run yet.
 
     Raises:

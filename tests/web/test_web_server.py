@@ -9,10 +9,10 @@ import urllib.request
 import pytest
 from click.testing import CliRunner
 
+from seedance_obs.cli import main
 from seedance_obs.errors import UsageError
 from seedance_obs.promql.client import Prometheus
 from seedance_obs.web.app import create_app, open_server
-from seedance_obs.web.command import web
 
 NOWHERE = Prometheus("http://127.0.0.1:1")
 
@@ -50,15 +50,15 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 
 
 def test_the_command_listens_on_loopback_by_default() -> None:
-    text = CliRunner().invoke(web, ["--help"]).output
+    text = CliRunner().invoke(main, ["web", "--help"]).output
     assert "127.0.0.1:8050" in text
     assert "http://127.0.0.1:9090" in text
 
 
 def test_the_command_serves_until_it_is_interrupted() -> None:
-    command = [sys.executable, "-c", "from seedance_obs.web.command import web; web()"]
+    command = [sys.executable, "-c", "from seedance_obs.cli import main; main()"]
     with subprocess.Popen(
-        [*command, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, bufsize=1
+        [*command, "web", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:
         try:
             assert process.stdout is not None
