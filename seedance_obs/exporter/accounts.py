@@ -58,7 +58,8 @@ class Accounts:
         elapsed = gpu.seen_at - board.seen_at
         holders = dict.fromkeys(tenants if elapsed <= self._gap_seconds else (UNOBSERVED,), 1)
         elapsed_us = round(gpu.seen_at * 1e6) - round(board.seen_at * 1e6)
-        board.held_us.update(split_exactly(max(0, elapsed_us), holders))
+        if elapsed_us > 0 or not board.held_us:
+            board.held_us.update(split_exactly(max(0, elapsed_us), holders))
         board.seen_at = max(board.seen_at, gpu.seen_at)
         if energy is not None:
             self._book_energy(board, energy, holders)
