@@ -78,7 +78,7 @@ class Accounts:
                 energy_mj=None if board.energy is None else board.energy_mj[tenant],
             )
             for uuid, board in self._boards.items()
-            for tenant in sorted(board.held_us)
+            for tenant in sorted({*board.held_us, *board.energy_mj})
         )
 
     def xids(
@@ -98,6 +98,5 @@ class Accounts:
         if delta_mj < 0:
             # The counter restarted with the driver; what it shows now nobody watched being burned.
             board.energy_mj[UNOBSERVED] += int(energy.value)
-            board.held_us[UNOBSERVED] += 0
         else:
             board.energy_mj.update(split_exactly(delta_mj, holders))
