@@ -131,6 +131,15 @@ def test_every_pending_xid_is_taken_in_one_pass(driver, reader):
     assert reader.read().xids == ()
 
 
+def test_the_xid_of_a_gpu_that_is_lost_in_the_same_moment_is_not_lost(driver, reader):
+    reader.read()
+    driver.errors["gpu1", "*"] = GPU_IS_LOST
+    driver.events = [{"device": "gpu1", "xid": 79}]
+    snapshot = reader.read()
+    assert [gpu.uuid for gpu in snapshot.gpus] == [UUIDS["gpu0"]]
+    assert [(xid.uuid, xid.code) for xid in snapshot.xids] == [(UUIDS["gpu1"], 79)]
+
+
 def test_a_process_with_both_contexts_is_a_computation(driver, reader):
     one = {"pid": 7, "usedGpuMemory": 5, "gpuInstanceId": None, "computeInstanceId": None}
     driver.answers["nvmlDeviceGetComputeRunningProcesses"] = [one]
