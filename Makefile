@@ -1,18 +1,20 @@
-# Every target sets up what it needs: a virtual environment here, and the system programs
-# (Prometheus, Alertmanager, Chromium) through apt-get where they are missing and we are root.
+# Every target sets up what it needs: a virtual environment here, the test harness of the
+# dashboards, and system programs through apt-get where they are missing and we are root.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NODE_HARNESS := tests/grafana
+HARNESS := tests/grafana
 
-.PHONY: demo test check generate programs
+.PHONY: demo test check generate programs python
 .DELETE_ON_ERROR:
 
+demo: PACKAGES := prometheus prometheus-alertmanager
 demo: $(VENV)/ready programs
 	$(BIN)/seedance-obs demo
 
-test: $(VENV)/ready $(NODE_HARNESS)/node_modules/ready programs
+test: PACKAGES := prometheus prometheus-alertmanager chromium
+test: $(VENV)/ready $(HARNESS)/node_modules/ready programs
 	$(BIN)/pytest
 
 check: $(VENV)/ready
@@ -23,25 +25,30 @@ check: $(VENV)/ready
 generate: $(VENV)/ready
 	$(BIN)/python -m seedance_obs.generate
 
-$(VENV)/ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+$(VENV)/ready: pyproject.toml | python
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[all]' --group dev
 	touch $@
 
-$(NODE_HARNESS)/node_modules/ready: $(NODE_HARNESS)/package.json
-	npm install --prefix $(NODE_HARNESS) --no-package-lock --no-audit --no-fund --loglevel=error
+$(HARNESS)/node_modules/ready: $(HARNESS)/package.json
+	npm install --prefix $(HARNESS) --no-package-lock --no-audit --no-fund --loglevel=error
 	touch $@
 
-PROGRAMS := prometheus promtool prometheus-alertmanager amtool chromium
-PACKAGES := prometheus prometheus-alertmanager chromium
+# Debian splits venv's pip from Python; elsewhere it comes along.
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	@if ! $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(call install,python3-venv); fi
 
 programs:
-	@missing=; for program in $(PROGRAMS); do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES); \
-	else \
-	  echo "missing:$$missing; install the packages $(PACKAGES), for example: sudo apt-get install $(PACKAGES)" >&2; exit 1; \
-	fi
+	@missing=; \
+	for package in $(PACKAGES); do \
+	  command -v $$package >/dev/null || command -v $${package#prometheus-} >/dev/null || missing="$$missing$${missing:+ }$$package"; \
+	done; \
+	if [ -n "$$missing" ]; then $(call install,$$missing); fi
+
+# Installs Debian packages, or asks for them in one sentence.
+install = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	apt-get update -qq \
+	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); \
+	else echo "please install: $(1), for example with: sudo apt-get install $(1)" >&2; exit 1; fi

@@ -125,7 +125,7 @@ def web(prometheus_url: str, listen: str) -> None:
     _need_extra("dash", "web")
     from seedance_obs.web.app import serve
 
-    serve(prometheus_url, listen)
+    serve(prometheus_url, listen, announce=click.echo)
 
 
 @main.command()

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from seedance_obs.config import NodeSettings
 from seedance_obs.dashboards.build import dashboards, render
 from seedance_obs.exporter.node import Node
-from seedance_obs.exporter.registry import CollectorSet, Context, registrations
+from seedance_obs.exporter.registry import CollectorSet, registrations
 from seedance_obs.exporter.view import GPU_LABELS
 from seedance_obs.sources.dcgm.page import read_page
 from seedance_obs.sources.nvml.reader import NvmlReader
@@ -110,8 +110,7 @@ def contract_scrape() -> str:
 
 def _render(node: Node, settings: NodeSettings, clock: _Clock) -> str:
     registry = CollectorRegistry(auto_describe=False)
-    context = Context(view=lambda: node.view, settings=settings, monotonic=clock)
-    registry.register(CollectorSet(context, timer=lambda: 0.0))
+    registry.register(CollectorSet(lambda: node.view, settings, monotonic=clock, timer=lambda: 0.0))
     return generate_latest(registry).decode()
 
 

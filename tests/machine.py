@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.node import Node, Source
-from seedance_obs.exporter.registry import CollectorSet, Context
+from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.sources.dcgm.page import read_page
 from seedance_obs.sources.nvml.library import NvmlLibrary
 from seedance_obs.sources.nvml.reader import NvmlReader
@@ -104,9 +104,8 @@ def machine(
 ) -> Machine:
     settings = NodeSettings(node_root=str(root))
     node = Node(settings, sources, node_name=name, monotonic=clock, wall=lambda: STARTED_AT)
-    context = Context(view=lambda: node.view, settings=settings, monotonic=clock)
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(CollectorSet(context, timer=lambda: 0.0))
+    registry.register(CollectorSet(lambda: node.view, settings, monotonic=clock, timer=lambda: 0.0))
     return Machine(node, registry)
 
 

@@ -2,9 +2,9 @@
 
 import contextlib
 import json
+import platform
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from seedance_obs.sources.sim.fleet import DEMO_FLEET
 INJECTED_ALERT = "SeedanceGpuXidCritical"
 EPOCH_LEAD_SECONDS = 8.0  # time in the fleet begins when every exporter is there to see it
 DCGM_INTERVAL_SECONDS = "2"
-FIRST_TABLE_AFTER_SECONDS = 40.0
+FIRST_TABLE_AFTER_SECONDS = {"sim": 40.0, "nvml": 15.0}
 _OPENER = build_opener(ProxyHandler({}))
 
 
@@ -44,6 +44,7 @@ class Fleet:
     targets: Sequence[Target]
     truths: Mapping[str, NodeTruth]
     alert: str | None
+    table_after_seconds: float
 
 
 def run_demo(source: str, *, dcgm_url: str, once: bool, as_json: bool) -> None:
@@ -53,11 +54,11 @@ def run_demo(source: str, *, dcgm_url: str, once: bool, as_json: bool) -> None:
         SourceUnavailableError: a program is not installed, or the GPUs do not answer.
         SeedanceError: something that should have happened did not.
     """
-    stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: _interrupt(stopping))
+        signal.signal(number, _interrupt)
     console = Console(stderr=as_json)
-    with contextlib.suppress(KeyboardInterrupt), _stack(source, dcgm_url) as (fleet, stack):
+    ignored = () if once else (KeyboardInterrupt,)
+    with contextlib.suppress(*ignored), _stack(source, dcgm_url) as (fleet, stack):
         _say_where(console, stack)
         report = _observe(fleet, stack)
         if as_json:
@@ -68,13 +69,16 @@ def run_demo(source: str, *, dcgm_url: str, once: bool, as_json: bool) -> None:
             _judge(report)
             return
         console.print("\nRunning until Ctrl-C.")
-        while not stopping.wait(1.0):
+        while True:
             stack.programs.check()
+            time.sleep(1.0)
 
 
-def _interrupt(stopping: threading.Event) -> None:
-    stopping.set()
-    raise KeyboardInterrupt
+def _interrupt(number: int, _frame: object) -> None:
+    """Leave through every context manager once; a second signal must not cut that short."""
+    for other in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(other, signal.SIG_IGN)
+    raise KeyboardInterrupt(number)
 
 
 @contextlib.contextmanager
@@ -104,14 +108,13 @@ def _simulated(owned: contextlib.ExitStack, folder: Path) -> Fleet:
     truths = {
         node.machine.name: NodeTruth(node.machine.name, node.machine, epoch_unix) for node in nodes
     }
-    return Fleet(targets, truths, INJECTED_ALERT)
+    return Fleet(targets, truths, INJECTED_ALERT, FIRST_TABLE_AFTER_SECONDS["sim"])
 
 
 def _this_machine(dcgm_url: str) -> Fleet:
-    import platform
-
     flags = {"dcgm-url": dcgm_url} if dcgm_url else {}
-    return Fleet([Target(platform.node(), flags)], {}, None)
+    target = Target(platform.node(), flags)
+    return Fleet([target], {}, None, FIRST_TABLE_AFTER_SECONDS["nvml"])
 
 
 def _say_where(console: Console, stack: Stack) -> None:
@@ -156,7 +159,7 @@ def _observe(fleet: Fleet, stack: Stack) -> Report:
         seconds=wait,
         what="the cost app answering",
     )
-    remaining = FIRST_TABLE_AFTER_SECONDS - (time.monotonic() - started)
+    remaining = fleet.table_after_seconds - (time.monotonic() - started)
     time.sleep(max(0.0, remaining))
     return Report(
         targets_up=_targets_up(prometheus),
@@ -213,6 +216,10 @@ def _print_report(console: Console, report: Report) -> None:
 
 
 def _judge(report: Report) -> None:
+    if report.residual_joules:
+        raise SeedanceError(
+            f"the tenants' energy and a board's counter differ by {report.residual_joules:g} J"
+        )
     if report.targets_up != report.targets or not report.page_answers:
         raise SeedanceError(
             f"{report.targets_up} of {report.targets} targets are up and the cost app "

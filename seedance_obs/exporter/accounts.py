@@ -58,7 +58,8 @@ class Accounts:
         elapsed = gpu.seen_at - board.seen_at
         holders = dict.fromkeys(tenants if elapsed <= self._gap_seconds else (UNOBSERVED,), 1)
         elapsed_us = round(gpu.seen_at * 1e6) - round(board.seen_at * 1e6)
-        board.held_us.update(split_exactly(max(0, elapsed_us), holders))
+        if elapsed_us > 0 or not board.held_us:
+            board.held_us.update(split_exactly(max(0, elapsed_us), holders))
         board.seen_at = max(board.seen_at, gpu.seen_at)
         if energy is not None:
             self._book_energy(board, energy, holders)
@@ -77,7 +78,7 @@ class Accounts:
                 energy_mj=None if board.energy is None else board.energy_mj[tenant],
             )
             for uuid, board in self._boards.items()
-            for tenant in sorted(board.held_us)
+            for tenant in sorted({*board.held_us, *board.energy_mj})
         )
 
     def xids(
@@ -97,6 +98,5 @@ class Accounts:
         if delta_mj < 0:
             # The counter restarted with the driver; what it shows now nobody watched being burned.
             board.energy_mj[UNOBSERVED] += int(energy.value)
-            board.held_us[UNOBSERVED] += 0
         else:
             board.energy_mj.update(split_exactly(delta_mj, holders))

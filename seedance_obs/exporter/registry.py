@@ -6,7 +6,7 @@ import pkgutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector as PrometheusCollector
@@ -19,20 +19,11 @@ from seedance_obs.exporter.view import NodeView
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a collector may use: the node's last view, the options, and the clock."""
-
-    view: Callable[[], NodeView]
-    settings: NodeSettings
-    monotonic: Callable[[], float]
-
-
 class Collector(Protocol):
-    """Builds metric families afresh from the last view; no sample means "nothing of that here"."""
+    """Builds metric families afresh from a view; no sample means "nothing of that here"."""
 
-    def collect(self) -> Iterable[Metric]:
-        """The families of one scrape."""
+    def collect(self, view: NodeView, now: float, /) -> Iterable[Metric]:
+        """The families of one scrape, `now` being its monotonic time."""
         ...
 
 
@@ -43,18 +34,17 @@ class Registration:
     name: str
     about: str
     default: bool
-    build: Callable[[Context], Collector]
+    build: Callable[[], Collector]
 
 
 _REGISTERED: dict[str, Registration] = {}
+Builder = TypeVar("Builder", bound=Callable[[], Collector])
 
 
-def register(
-    name: str, about: str, *, default: bool = True
-) -> Callable[[Callable[[Context], Collector]], Callable[[Context], Collector]]:
+def register(name: str, about: str, *, default: bool = True) -> Callable[[Builder], Builder]:
     """Enter a collector class under a name; used as a decorator on the class."""
 
-    def enter(build: Callable[[Context], Collector]) -> Callable[[Context], Collector]:
+    def enter(build: Builder) -> Builder:
         _REGISTERED[name] = Registration(name=name, about=about, default=default, build=build)
         return build
 
@@ -87,12 +77,22 @@ def choose(settings: NodeSettings) -> dict[str, Registration]:
 
 
 class CollectorSet(PrometheusCollector):
-    """All chosen collectors as one, with each one's duration, success and whether it had data."""
+    """All chosen collectors as one, with each one's duration, success and whether it had data.
 
-    def __init__(self, context: Context, *, timer: Callable[[], float] = time.perf_counter) -> None:
-        self._collectors = {
-            name: entry.build(context) for name, entry in choose(context.settings).items()
-        }
+    One scrape shows one view to all of them, so that what belongs together adds up.
+    """
+
+    def __init__(
+        self,
+        view: Callable[[], NodeView],
+        settings: NodeSettings,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._collectors = {name: entry.build() for name, entry in choose(settings).items()}
+        self._monotonic = monotonic
+        self._view = view
         self._timer = timer
         self._failing: set[str] = set()
 
@@ -113,18 +113,21 @@ class CollectorSet(PrometheusCollector):
             "1 if a collector had anything to show, 0 if this machine has nothing of its kind now.",
             labels=["collector"],
         )
+        view, now = self._view(), self._monotonic()
         for name, collector in self._collectors.items():
             started = self._timer()
-            families = self._run(name, collector)
+            families = self._run(name, collector, view, now)
             yield from families or ()
             duration.add_metric([name], self._timer() - started)
             success.add_metric([name], float(families is not None))
             has_data.add_metric([name], float(any(family.samples for family in families or ())))
         yield from (duration, success, has_data)
 
-    def _run(self, name: str, collector: Collector) -> list[Metric] | None:
+    def _run(
+        self, name: str, collector: Collector, view: NodeView, now: float
+    ) -> list[Metric] | None:
         try:
-            families = [family for family in collector.collect() if family.samples]
+            families = [family for family in collector.collect(view, now) if family.samples]
         except Exception:
             if name not in self._failing:
                 LOG.exception("event=collector_failing collector=%s", name)

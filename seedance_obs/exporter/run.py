@@ -1,7 +1,6 @@
 """The node exporter put together: settings in, a running scrape target out."""
 
 import platform
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.node import Node, Source
-from seedance_obs.exporter.registry import CollectorSet, Context
+from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.exporter.sampler import Sampler
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.sources.nvml.source import NvmlSource
@@ -56,8 +55,7 @@ def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
     )
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
-    context = Context(view=lambda: node.view, settings=settings, monotonic=time.monotonic)
-    registry.register(CollectorSet(context))
+    registry.register(CollectorSet(lambda: node.view, settings))
     sampler = Sampler(
         node,
         interval_seconds=settings.sampler_interval_seconds,

@@ -15,7 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from seedance_obs import __version__
 from seedance_obs.config import split_address
 from seedance_obs.errors import UsageError
-from seedance_obs.exporter.view import NodeView
+from seedance_obs.exporter.view import GPU_LABELS, NodeView
 
 LOG = logging.getLogger(__name__)
 GZIP_FROM_BYTES = 1024
@@ -165,10 +165,8 @@ def index_page(view: NodeView) -> str:
         for name, state in sorted(view.sources.items())
     )
     gpus = "".join(
-        f"<tr><td>{escape(gpu.labels[0])}<td>{escape(gpu.merged.model or 'unknown')}"
-        f"<td><code>{escape(gpu.labels[2])}</code><td>{escape(gpu.labels[3])}"
-        f"<td>{escape(gpu.labels[6])}</tr>"
-        for gpu in view.gpus
+        [_gpu_row(gpu.labels, escape(gpu.merged.model or "unknown")) for gpu in view.gpus]
+        + [_gpu_row(labels, "<span class=down>missing</span>") for labels in view.missing]
     )
     return _INDEX.format(
         node=escape(view.node_name),
@@ -177,4 +175,12 @@ def index_page(view: NodeView) -> str:
         expected=view.expected_gpus,
         sources=sources,
         gpus=gpus,
+    )
+
+
+def _gpu_row(labels: tuple[str, ...], model: str) -> str:
+    place = dict(zip(GPU_LABELS, map(escape, labels), strict=True))
+    return (
+        f"<tr><td>{place['gpu']}<td>{model}<td><code>{place['pci_bus_id']}</code>"
+        f"<td>{place['numa_node']}<td>{place['nvlink_domain']}</tr>"
     )

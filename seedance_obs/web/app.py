@@ -1,6 +1,7 @@
 """The Dash app: addresses in, pages out; it keeps nothing between requests."""
 
 import logging
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,26 +13,20 @@ import waitress
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.development.base_component import Component
 from flask import Response
-from waitress.server import BaseWSGIServer, MultiSocketServer
+from waitress.server import BaseWSGIServer
 
-from seedance_obs.errors import SourceUnavailableError, UsageError
+from seedance_obs.errors import UsageError
 from seedance_obs.promql.client import Prometheus
-from seedance_obs.web import clockface
-from seedance_obs.web.content import usage_page, waiting_page
+from seedance_obs.web.answer import PARTS, answer
+from seedance_obs.web.content import empty_page
 from seedance_obs.web.header import header, range_choices, when_words, window_form
-from seedance_obs.web.usage import (
-    ENERGY_JOULES,
-    GPU_SECONDS,
-    QueryEngine,
-    Window,
-    read_rates,
-    read_usage,
-)
-from seedance_obs.web.view import View, between, parse_view, zone_of
+from seedance_obs.web.usage import QueryEngine
+from seedance_obs.web.view import View, between, parse_view
+
+log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 
-_COUNTERS = {"energy": ENERGY_JOULES, "gpus": GPU_SECONDS}
 _REFRESH_MS = 15_000
 _LOCAL_ONLY = (
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
@@ -57,20 +52,27 @@ def create_app(source: QueryEngine, *, clock: Clock = time.time) -> Dash:
     return app
 
 
-def serve(prometheus_url: str, address: str, *, timeout_seconds: float = 10.0) -> None:
-    """Serve the app at HOST:PORT until interrupted.
+def serve(
+    prometheus_url: str,
+    address: str,
+    *,
+    timeout_seconds: float = 10.0,
+    announce: Callable[[str], object] = log.info,
+) -> None:
+    """Serve the app at HOST:PORT until interrupted; `announce` is told where it is.
 
     Raises:
         UsageError: an address cannot be used as it stands, or the port is taken.
     """
     server = open_server(Prometheus(prometheus_url, timeout_seconds), address)
+    announce(f"cost app at http://{server.effective_host}:{server.effective_port}/")
     try:
         server.run()
     finally:
         server.close()
 
 
-def open_server(source: QueryEngine, address: str) -> BaseWSGIServer | MultiSocketServer:
+def open_server(source: QueryEngine, address: str) -> BaseWSGIServer:
     """A server that already listens at HOST:PORT (port 0: any free one) but does not run yet.
 
     Raises:
@@ -79,13 +81,15 @@ def open_server(source: QueryEngine, address: str) -> BaseWSGIServer | MultiSock
     host, port = _host_and_port(address)
     # A browser's burst of requests for a page's own files is no reason to warn.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    server = create_app(source).server
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return waitress.create_server(server, host=host, port=port, threads=8, ident=None)
-    except (OSError, ValueError) as error:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
         raise UsageError(
             f"cannot listen at {address} ({error}): stop what holds it, or choose another --listen"
         ) from error
+    server = create_app(source).server
+    return waitress.create_server(server, sockets=[listener], threads=8, ident=None)
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
@@ -104,7 +108,10 @@ def _layout() -> Component:
         dcc.Interval(id="live", interval=_REFRESH_MS),
         dcc.Store(id="shown"),
         header(),
-        html.Main([html.Div(id="notice"), html.Div(waiting_page(), id="content")]),
+        html.Main(
+            [html.Div(id="notice"), html.Div(empty_page(), id="page", className="waiting")],
+            id="main",
+        ),
     ]
     provider: Component = dmc.MantineProvider(page, defaultColorScheme="auto")
     return provider
@@ -135,13 +142,16 @@ def _choose_a_window(app: Dash) -> None:
         Output("url", "search", allow_duplicate=True),
         Output("form-error", "children"),
         Input("apply", "n_clicks"),
+        Input("from", "n_submit"),
+        Input("to", "n_submit"),
         State("from", "value"),
         State("to", "value"),
         State("url", "search"),
         prevent_initial_call=True,
     )
-    def apply(clicks: int | None, start: str, end: str, search: str | None) -> tuple[Any, Any]:
-        if not clicks:
+    def apply(*given: Any) -> tuple[Any, Any]:
+        *pressed, start, end, search = given
+        if not any(pressed):
             return no_update, no_update
         try:
             return between(_lenient(search), start, end).search(), ""
@@ -163,74 +173,17 @@ def _read_on_change(app: Dash, source: QueryEngine, clock: Clock) -> None:
     """Read the window again when the address changes, on a beat, and when asked to."""
 
     @app.callback(
-        Output("content", "children"),
-        Output("notice", "children"),
-        Output("status", "children"),
-        Output("shown", "data"),
-        Output("live", "disabled"),
+        PARTS,
         Input("url", "search"),
         Input("live", "n_intervals"),
         Input("refresh", "n_clicks"),
         State("shown", "data"),
-        running=[(Output("content", "className"), "reading", "")],
+        running=[(Output("main", "className"), "reading", "")],
     )
     def read(
         search: str | None, _beats: int | None, _clicks: int | None, shown: dict[str, str] | None
-    ) -> tuple[Any, ...]:
-        try:
-            view = parse_view(search)
-        except UsageError as error:
-            notice = _notice("This address is not understood", str(error), offer_default=True)
-            return [], notice, no_update, None, True
-        return _read_page(source, view, clock(), shown)
-
-
-def _read_page(
-    source: QueryEngine, view: View, now: float, shown: dict[str, str] | None
-) -> tuple[Any, ...]:
-    """The page of a view, or a notice; when Prometheus is silent the last good page stays."""
-    window, clock = view.window(now), f"{clockface.at(now, zone_of(view.zone)):%H:%M:%S}"
-    fixed_window = view.between is not None
-    try:
-        usage = read_usage(source, window)
-        rates = read_rates(source, _COUNTERS[view.measure], window)
-    except SourceUnavailableError as error:
-        stays = shown if shown and shown["search"] == view.search() else None
-        note = f" Until then, this is what was known at {stays['at']}." if stays else ""
-        body: Any = no_update if stays else []
-        notice = _notice("Prometheus gives no answer", f"{error}{note}", failed=True)
-        return body, notice, _status(source, clock, ok=False), no_update, False
-    status = _status(source, clock, ok=True)
-    if usage.by_tenant.empty:
-        notice = _notice("No usage in this window", _nothing(window, view, now))
-        return [], notice, status, None, fixed_window
-    known = {"search": view.search(), "at": clock}
-    return usage_page(usage, rates, view, now), [], status, known, fixed_window
-
-
-def _nothing(window: Window, view: View, now: float) -> str:
-    span = clockface.span(window, zone_of(view.zone), now=now)
-    return (
-        f"Prometheus knows of no tenant in {span} {view.zone}. Choose another window, or check "
-        "that a scrape job named gpu reads the node exporters and that its targets are up."
-    )
-
-
-def _notice(
-    title: str, words: str, *, failed: bool = False, offer_default: bool = False
-) -> Component:
-    way_out = dcc.Link("Show the last 15 minutes.", href="?") if offer_default else None
-    return html.Div(
-        [html.H2(title), html.P([words, " ", way_out])],
-        className="notice failed" if failed else "notice",
-        role="alert" if failed else "status",
-    )
-
-
-def _status(source: QueryEngine, clock: str, *, ok: bool) -> Component:
-    words = f"Prometheus read {clock}" if ok else f"Prometheus silent {clock}"
-    dot = html.Span(className="dot ok" if ok else "dot bad")
-    return html.Span([dot, words], title=source.url)
+    ) -> dict[str, Any]:
+        return answer(source, search, now=clock(), shown=shown)
 
 
 def _lenient(search: str | None) -> View:

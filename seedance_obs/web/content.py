@@ -1,6 +1,6 @@
 """The body of the Usage page: five figures, one chart with its table, one table by tenant."""
 
-from datetime import tzinfo
+from typing import Any
 
 import pandas as pd
 from dash import dcc, html
@@ -18,30 +18,93 @@ from seedance_obs.web.numerals import (
     significant,
 )
 from seedance_obs.web.palette import OTHERS, tenant_colours
-from seedance_obs.web.tables import step_rows, steps_grid, tenant_rows, tenants_grid
+from seedance_obs.web.tables import empty_grid, steps_table, tenants_table
 from seedance_obs.web.usage import UNALLOCATED, Usage
 from seedance_obs.web.view import FORMS, MEASURES, View, zone_of
 
 _CHART_OPTIONS: dcc.Graph.Config = {"displayModeBar": False, "responsive": True}
 
 
-def usage_page(usage: Usage, rates: pd.DataFrame, view: View, now: float) -> list[Component]:
-    """Everything below the header for a window in which some tenant was seen."""
-    colours = tenant_colours(usage.by_tenant["tenant"])
+def empty_page() -> list[Component]:
+    """The page before its first reading: shapes of its size, and the parts that readings fill."""
+    bones = [html.Div(className="card bone") for _ in range(5)]
     return [
-        html.Section(_cards(usage, now), className="cards", **named("Totals")),
-        _chart_panel(usage, rates, view, colours),
-        _tenants_panel(usage, colours),
+        html.Section(bones, className="cards bones"),
+        html.Div(className="panel bone bones chart-bone"),
+        html.Div(className="panel bone bones table-bone"),
+        html.Section(id="cards", className="cards", **named("Totals")),
+        _chart_panel(),
+        _tenants_panel(),
     ]
 
 
-def waiting_page() -> list[Component]:
-    """Shapes of the same size as the page that is being read."""
-    cards = [html.Div(className="card bone") for _ in range(5)]
+def page_parts(usage: Usage, rates: pd.DataFrame, view: View, now: float) -> dict[str, Any]:
+    """What a window in which some tenant was seen puts into each part of the page."""
+    colours, zone = tenant_colours(usage.by_tenant["tenant"]), zone_of(view.zone)
+    wide, unit = _in_unit(fold_small(rates), view)
+    step = usage.window.step
+    figure = stacked_bars(wide, colours, window=usage.window, zone=zone, unit=unit)
+    return {
+        "cards": _cards(usage, now),
+        "chart_head": _chart_head(view, unit=unit, step=step),
+        "chart": figure,
+        "legend": _legend(list(wide.columns), colours),
+        "steps": steps_table(wide, zone, name=view.zone, step=step),
+        "tenants": tenants_table(usage, colours),
+    }
+
+
+def _in_unit(wide: pd.DataFrame, view: View) -> tuple[pd.DataFrame, str]:
+    """The values of a chart in the unit that its largest step calls for; GPUs have none."""
+    if view.measure != "energy":
+        return wide, ""
+    unit, size = power_unit(float(wide.sum(axis=1).max()) if len(wide) else 0.0)
+    return wide / size, unit
+
+
+def _chart_panel() -> Component:
+    words = "Bars for each step, stacked by tenant; Table shows the same numbers"
+    graph = dcc.Graph(id="chart", config=_CHART_OPTIONS, style={"height": "270px"})
+    return html.Section(
+        [
+            html.Div(id="chart-head", className="panel-head"),
+            html.Div(graph, role="img", className="as-chart", **named(words)),
+            html.Ul(id="legend", className="legend as-chart"),
+            html.Div(empty_grid("steps"), className="as-table"),
+        ],
+        className="panel",
+        **named("By tenant over time"),
+    )
+
+
+def _chart_head(view: View, *, unit: str, step: int) -> list[Component]:
+    what = f"mean {unit}" if unit else "mean number held"
     return [
-        html.Section(cards, className="cards"),
-        html.Section(className="panel bone chart-bone"),
-        html.Section(className="panel bone table-bone"),
+        html.H2(f"{MEASURES[view.measure]} by tenant"),
+        html.P(f"{what} in steps of {duration(step)}", className="note"),
+        choices("measure", "Quantity", MEASURES, view, name="measure"),
+        choices("form", "Form", FORMS, view, name="form"),
+    ]
+
+
+def _tenants_panel() -> Component:
+    note = "cells add up to the fleet's row; point at one for its exact value"
+    return html.Section(
+        [
+            html.Div([html.H2("Tenants"), html.P(note, className="note")], className="panel-head"),
+            empty_grid("tenants"),
+        ],
+        className="panel",
+        **named("Usage by tenant"),
+    )
+
+
+def _legend(names: list[str], colours: dict[str, str]) -> list[Component]:
+    return [
+        html.Li(
+            [html.Span(className="swatch", style={"background": colours.get(name, OTHERS)}), name]
+        )
+        for name in names
     ]
 
 
@@ -107,81 +170,4 @@ def _card(title: str, value: str, note: str) -> Component:
             html.P(note, className="note"),
         ],
         className="card",
-    )
-
-
-def _chart_panel(
-    usage: Usage, rates: pd.DataFrame, view: View, colours: dict[str, str]
-) -> Component:
-    wide = fold_small(rates)
-    unit = ""
-    if view.measure == "energy":
-        unit, size = power_unit(float(wide.sum(axis=1).max()) if len(wide) else 0.0)
-        wide = wide / size
-    what = f"mean {unit}" if unit else "mean number held"
-    return html.Section(
-        [
-            html.Div(
-                [
-                    html.H2(f"{MEASURES[view.measure]} by tenant"),
-                    html.P(f"{what} in steps of {duration(usage.window.step)}", className="note"),
-                    choices("measure", "Quantity", MEASURES, view, name="measure"),
-                    choices("form", "Form", FORMS, view, name="form"),
-                ],
-                className="panel-head",
-            ),
-            *_chart_or_table(usage, wide, view, colours, unit=unit),
-        ],
-        className="panel",
-        **named(f"{MEASURES[view.measure]} by tenant over time"),
-    )
-
-
-def _chart_or_table(
-    usage: Usage, wide: pd.DataFrame, view: View, colours: dict[str, str], *, unit: str
-) -> list[Component]:
-    zone = zone_of(view.zone)
-    if wide.empty:
-        note = "A rate needs two samples: the chart begins with the next scrape."
-        return [html.P(note, className="blank")]
-    if view.form == "table":
-        rows = step_rows(wide, zone, seconds=usage.window.step < 60)
-        return [steps_grid(wide, rows, zone=view.zone)]
-    return [_chart(usage, wide, zone, colours, unit=unit), _legend(list(wide.columns), colours)]
-
-
-def _chart(
-    usage: Usage, wide: pd.DataFrame, zone: tzinfo, colours: dict[str, str], *, unit: str
-) -> Component:
-    figure = stacked_bars(wide, colours, window=usage.window, zone=zone, unit=unit)
-    words = "Bars for each step, stacked by tenant; Table shows the same numbers"
-    graph = dcc.Graph(
-        id="chart",
-        figure=figure,
-        config=_CHART_OPTIONS,
-        style={"height": "270px"},
-    )
-    return html.Div(graph, role="img", **named(words))
-
-
-def _legend(names: list[str], colours: dict[str, str]) -> Component:
-    items = [
-        html.Li(
-            [html.Span(className="swatch", style={"background": colours.get(name, OTHERS)}), name]
-        )
-        for name in names
-    ]
-    return html.Ul(items, className="legend")
-
-
-def _tenants_panel(usage: Usage, colours: dict[str, str]) -> Component:
-    unit = energy_unit(float(usage.by_tenant["energy_joules"].sum()))[0]
-    note = "cells add up to the fleet's row; point at one for its exact value"
-    return html.Section(
-        [
-            html.Div([html.H2("Tenants"), html.P(note, className="note")], className="panel-head"),
-            tenants_grid(tenant_rows(usage, colours), energy=unit),
-        ],
-        className="panel",
-        **named("Usage by tenant"),
     )

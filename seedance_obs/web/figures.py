@@ -38,6 +38,8 @@ def stacked_bars(
     """One bar a step, stacked by tenant; a step nobody reported stays empty."""
     steps = _step_words(window, zone)
     places = [steps[window.step_ends.index(at)] for at in wide.index]
+    if wide.empty:
+        return _too_young()
     suffix = f" {unit}" if unit else ""
     figure = go.Figure(layout=_layout(window, zone, steps=steps, suffix=suffix))
     for tenant in wide.columns:
@@ -56,6 +58,20 @@ def stacked_bars(
         marker={"color": "rgba(0,0,0,0)"},
         hovertemplate="<b>%{y:,.3~r}" + suffix + "</b>",
     )
+    return figure
+
+
+def _too_young() -> go.Figure:
+    figure = go.Figure(
+        layout={
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "xaxis": {"visible": False},
+            "yaxis": {"visible": False},
+        }
+    )
+    words = "A rate needs two samples: the chart begins with the next scrape."
+    figure.add_annotation(text=words, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
     return figure
 
 

@@ -66,8 +66,8 @@ def window_form(view: View, now: float) -> Component:
     start, end = (f"{clockface.at(at, zone):%Y-%m-%d %H:%M}" for at in (window.start, window.end))
     return html.Div(
         [
-            dmc.TextInput(id="from", label="From", value=start, placeholder="2025-11-03 14:00"),
-            dmc.TextInput(id="to", label="To", value=end, placeholder="2025-11-03 18:00"),
+            _moment_field("from", "From", start),
+            _moment_field("to", "To", end),
             html.P(id="form-error", className="form-error", role="alert"),
             html.Button("Show this window", id="apply", className="primary"),
             dmc.Select(
@@ -84,6 +84,13 @@ def window_form(view: View, now: float) -> Component:
         ],
         className="window-form",
     )
+
+
+def _moment_field(name: str, label: str, value: str) -> Component:
+    field: Component = dmc.TextInput(
+        id=name, label=label, value=value, debounce=True, placeholder="2025-11-03 14:00"
+    )
+    return field
 
 
 def _window_chooser() -> Component:

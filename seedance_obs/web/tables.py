@@ -5,6 +5,7 @@ from typing import Any
 
 import dash_ag_grid as dag
 import pandas as pd
+from dash.development.base_component import Component
 
 from seedance_obs.web import clockface
 from seedance_obs.web.numerals import (
@@ -49,18 +50,19 @@ def tenant_rows(usage: Usage, colours: dict[str, str]) -> list[dict[str, Any]]:
     return rows
 
 
-def tenants_grid(rows: list[dict[str, Any]], *, energy: str) -> dag.AgGrid:
+def tenants_table(usage: Usage, colours: dict[str, str]) -> dict[str, Any]:
     """The table by tenant, largest first; `unallocated` and the fleet stay at the foot."""
+    rows = tenant_rows(usage, colours)
     foot = [row for row in rows if row["tenant"] in (UNALLOCATED, TOTAL)]
     columns = [
         _name_column(max(len(row["tenant"]) for row in rows)),
         _number_column("gpu_hours", "GPU-hours"),
-        _number_column("energy", energy),
+        _number_column("energy", energy_unit(float(usage.by_tenant["energy_joules"].sum()))[0]),
         _share_column(),
         _number_column("gpus", "Mean GPUs"),
         _number_column("watts", "W per GPU"),
     ]
-    return _grid("tenants", columns, [row for row in rows if row not in foot], foot)
+    return _filled(columns, [row for row in rows if row not in foot], foot)
 
 
 def step_rows(wide: pd.DataFrame, zone: tzinfo, *, seconds: bool) -> list[dict[str, Any]]:
@@ -80,39 +82,51 @@ def step_rows(wide: pd.DataFrame, zone: tzinfo, *, seconds: bool) -> list[dict[s
     return rows
 
 
-def steps_grid(wide: pd.DataFrame, rows: list[dict[str, Any]], *, zone: str) -> dag.AgGrid:
-    """The chart as a table: the end of each step in the zone, tenants across."""
+def steps_table(wide: pd.DataFrame, zone: tzinfo, *, name: str, step: int) -> dict[str, Any]:
+    """The chart as a table: the end of each step in the zone of that name, tenants across."""
     columns = [
-        _number_column("at", f"Until ({zone})")
-        | {"width": 150, "flex": None, "pinned": "left", "type": None},
-        *(_number_column(f"c{i}", name) for i, name in enumerate(wide.columns)),
+        _number_column("at", f"Until ({name})") | _pinned(150) | {"type": None},
+        *(_number_column(f"c{i}", tenant) for i, tenant in enumerate(wide.columns)),
         _number_column("total", "Total"),
     ]
-    return _grid("steps", columns, rows, [])
+    return _filled(columns, step_rows(wide, zone, seconds=step < 60), [])
 
 
-def _grid(
-    name: str, columns: list[dict[str, Any]], rows: list[dict[str, Any]], foot: list[dict[str, Any]]
-) -> dag.AgGrid:
-    whole = len(rows) <= _MOST_ROWS_IN_FULL
-    return dag.AgGrid(
+def empty_grid(name: str) -> Component:
+    """A table that a `*_table` fills: its values are properties of the grid of that name."""
+    grid: Component = dag.AgGrid(
         id=name,
-        className=f"grid {name} {'whole' if whole else 'tall'}",
-        columnDefs=columns,
-        rowData=rows,
+        className=f"grid {name}",
         defaultColDef={"sortable": True, "resizable": False, "suppressMovable": True, "flex": 1},
         getRowId="params.data.id",
-        dashGridOptions={
-            "theme": {"function": _THEME},
-            "domLayout": "autoHeight" if whole else "normal",
-            "pinnedBottomRowData": foot,
-            "tooltipShowDelay": 300,
-            "enableCellTextSelection": True,
-            "suppressCellFocus": False,
-            "animateRows": False,
-        },
-        style={"height": None} if whole else {"height": "560px"},
+        columnDefs=[],
+        rowData=[],
+        dashGridOptions=_options([], whole=True),
     )
+    return grid
+
+
+def _filled(
+    columns: list[dict[str, Any]], rows: list[dict[str, Any]], foot: list[dict[str, Any]]
+) -> dict[str, Any]:
+    whole = len(rows) <= _MOST_ROWS_IN_FULL
+    return {
+        "columnDefs": columns,
+        "rowData": rows,
+        "dashGridOptions": _options(foot, whole=whole),
+        "style": {"height": None if whole else "560px"},
+    }
+
+
+def _options(foot: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
+    return {
+        "theme": {"function": _THEME},
+        "domLayout": "autoHeight" if whole else "normal",
+        "pinnedBottomRowData": foot,
+        "tooltipShowDelay": 300,
+        "enableCellTextSelection": True,
+        "animateRows": False,
+    }
 
 
 def _name_column(longest: int) -> dict[str, Any]:
@@ -147,7 +161,7 @@ def _number_column(field: str, title: str) -> dict[str, Any]:
         "field": field,
         "headerName": title,
         "type": "rightAligned",
-        "minWidth": 92,
+        "minWidth": 90,
         "valueFormatter": {"function": f"params.data.{field}_text"},
         "tooltipValueGetter": {"function": f"params.data.{field}"},
     }

@@ -77,6 +77,14 @@ def test_what_passed_while_nobody_looked_is_unobserved():
     assert balances(accounts) == {"unobserved": (31_000_000, 3_100), "a": (1_000_000, 100)}
 
 
+def test_energy_that_arrives_without_time_is_booked_all_the_same():
+    accounts = Accounts(gap_seconds=GAP_SECONDS)
+    accounts.advance(seen(0.0, 0), ["a"])
+    accounts.advance(seen(0.0, 7), ["b"])
+    accounts.advance(seen(0.0, 7), ["c"])
+    assert balances(accounts) == {"a": (0, 0), "b": (0, 7)}
+
+
 def test_a_counter_that_restarts_is_never_negative_and_never_lost():
     accounts = Accounts(gap_seconds=GAP_SECONDS)
     accounts.advance(seen(0.0, 5_000), ["a"])

@@ -7,6 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError, UsageError
+from seedance_obs.exporter.collectors.gpu import GpuCollector
+from seedance_obs.exporter.collectors.tenant import TenantCollector
 from seedance_obs.exporter.registry import choose, registrations
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot, Xid
 from tests.machine import machine
@@ -47,11 +49,15 @@ def host(sources, clock, tmp_path):
 
 
 def samples(host, name: str) -> dict[tuple[str, ...], float]:
+    return samples_of(host.scrape(), name)
+
+
+def samples_of(text: str, name: str) -> dict[tuple[str, ...], float]:
     return {
         tuple(value for key, value in sample.labels.items() if key in ("gpu", "source", "xid")): (
             sample.value
         )
-        for family in text_string_to_metric_families(host.scrape())
+        for family in text_string_to_metric_families(text)
         for sample in family.samples
         if sample.name == name
     }
@@ -152,3 +158,28 @@ def test_collectors_are_found_and_can_be_left_out():
     assert "tenant" not in choose(NodeSettings(collectors_disabled=("tenant",)))
     with pytest.raises(UsageError, match="there is no collector 'gpus'; there are device,"):
         choose(NodeSettings(collectors_disabled=("gpus",)))
+
+
+def test_a_view_that_is_replaced_during_a_scrape_does_not_mix_with_the_old(
+    host, sources, clock, monkeypatch
+):
+    nvml, _ = sources
+    nvml.gpus = (gpu(0, energy_mj=1_000),)
+    host.pass_once()
+
+    def pass_on(original):
+        def collect(self, view, now):
+            clock.advance(1.0)
+            nvml.gpus = (gpu(0, energy_mj=nvml.gpus[0].values["energy_mj"] + 500),)
+            host.pass_once()
+            return original(self, view, now)
+
+        return collect
+
+    monkeypatch.setattr(GpuCollector, "collect", pass_on(GpuCollector.collect))
+    monkeypatch.setattr(TenantCollector, "collect", pass_on(TenantCollector.collect))
+    for _ in range(2):
+        text = host.scrape()
+        board = samples_of(text, "seedance_gpu_energy_joules_total")["0",]
+        tenants = sum(samples_of(text, "seedance_tenant_gpu_energy_joules_total").values())
+        assert board - 1.0 == tenants

@@ -34,7 +34,7 @@ def test_every_end_of_an_edge_is_a_device_and_no_edge_is_there_twice(found):
 
 @given(st.lists(gpus, unique_by=lambda gpu: gpu.pci_bus_id))
 def test_every_gpu_hangs_on_the_host(found):
-    devices, edges = wiring(found)
+    _, edges = wiring(found)
     above = {edge.target: edge.source for edge in edges if edge.kind == "pcie"}
     for gpu in found:
         name, steps = gpu.pci_bus_id, 0

@@ -44,6 +44,13 @@ def test_a_step_without_a_sample_stays_empty() -> None:
     assert list(a.x) == ["Oct 26, 00:00 to 00:01", "Oct 26, 00:02 to 00:03"]
 
 
+def test_a_window_too_young_for_a_rate_says_so() -> None:
+    wide = fold_small(rates())
+    figure = stacked_bars(wide, {}, window=WINDOW, zone=zone_of("UTC"), unit="W")
+    assert "two samples" in figure.layout.annotations[0].text
+    assert step_rows(wide, zone_of("UTC"), seconds=False) == []
+
+
 def test_the_hour_that_happens_twice_has_bars_of_its_own() -> None:
     night = Window(START - 7200, START + 3 * 3600)
     wide = fold_small(

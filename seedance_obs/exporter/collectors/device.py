@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
-from seedance_obs.exporter.registry import Context, register
+from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
 
 FACTS = ("vbios_version", "serial", "compute_capability", "minor_number")
@@ -14,12 +14,8 @@ FACTS = ("vbios_version", "serial", "compute_capability", "minor_number")
 class DeviceCollector:
     """The static facts of the node's GPUs."""
 
-    def __init__(self, context: Context) -> None:
-        self._view = context.view
-
-    def collect(self) -> Iterator[Metric]:
+    def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
         """The families of one scrape."""
-        view = self._view()
         yield _gpu_info(view)
         yield _mig_info(view)
         yield _driver_info(view)

@@ -11,7 +11,7 @@ from prometheus_client.core import (
 )
 
 from seedance_obs import __version__
-from seedance_obs.exporter.registry import Context, register
+from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, NodeView
 
 
@@ -19,13 +19,8 @@ from seedance_obs.exporter.view import GPU_LABELS, NodeView
 class ExporterCollector:
     """The exporter's account of itself; these series are there even when no source is."""
 
-    def __init__(self, context: Context) -> None:
-        self._view = context.view
-        self._monotonic = context.monotonic
-
-    def collect(self) -> Iterator[Metric]:
+    def collect(self, view: NodeView, now: float) -> Iterator[Metric]:
         """The families of one scrape."""
-        view = self._view()
         info = InfoMetricFamily("seedance_exporter", "This exporter's version and node name.")
         info.add_metric([], {"version": __version__, "node": view.node_name})
         started = GaugeMetricFamily(
@@ -35,11 +30,11 @@ class ExporterCollector:
         if view.started_at is not None:
             started.add_metric([], view.started_at)
         yield from (info, started)
-        yield from self._sources(view)
+        yield from self._sources(view, now)
         yield _dropped(view)
         yield from _merge(view)
 
-    def _sources(self, view: NodeView) -> Iterator[Metric]:
+    def _sources(self, view: NodeView, now: float) -> Iterator[Metric]:
         up = GaugeMetricFamily(
             "seedance_source_up",
             "1 if a source's last reading succeeded.",
@@ -65,7 +60,6 @@ class ExporterCollector:
             "Worker processes stuck in an uninterruptible driver call that cannot be killed.",
             labels=["source"],
         )
-        now = self._monotonic()
         for name, state in sorted(view.sources.items()):
             up.add_metric([name], float(state.up))
             if state.taken_at is not None:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from seedance_obs.exporter.registry import Context, register
+from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
 from seedance_obs.sources.xid import classify
 
@@ -158,12 +158,8 @@ MIG_ROWS = (
 class GpuCollector:
     """The measured series of every GPU the sources see."""
 
-    def __init__(self, context: Context) -> None:
-        self._view = context.view
-
-    def collect(self) -> Iterator[Metric]:
+    def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
         """The families of one scrape; a quantity nobody reads has no sample."""
-        view = self._view()
         families: dict[str, Family] = {}
         for row in ROWS:
             family = families.setdefault(row.metric, row.family(GPU_LABELS))

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from seedance_obs.exporter.registry import Context, register
-from seedance_obs.exporter.view import GPU_LABELS
+from seedance_obs.exporter.registry import register
+from seedance_obs.exporter.view import GPU_LABELS, NodeView
 
 ABOUT = (
     "A tenant is the namespace of the pod that holds the GPU, else the user of its processes; "
@@ -18,10 +18,7 @@ ABOUT = (
 class TenantCollector:
     """The running accounts of every GPU this exporter has seen."""
 
-    def __init__(self, context: Context) -> None:
-        self._view = context.view
-
-    def collect(self) -> Iterator[Metric]:
+    def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
         """The families of one scrape."""
         labels = [*GPU_LABELS, "tenant"]
         held = CounterMetricFamily(
@@ -32,7 +29,7 @@ class TenantCollector:
             f"Board energy by tenant. {ABOUT}",
             labels=labels,
         )
-        for account in self._view().accounts:
+        for account in view.accounts:
             held.add_metric([*account.labels, account.tenant], account.held_us / 1_000_000)
             if account.energy_mj is not None:
                 values = [*account.labels, account.tenant]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
-from seedance_obs.exporter.registry import Context, register
+from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, LocatedGpu, NodeView
 from seedance_obs.sources.readings import NvLink
 from seedance_obs.topology.domains import HIDDEN_SWITCH
@@ -16,12 +16,8 @@ from seedance_obs.topology.wiring import Device, WiredGpu, wiring
 class TopologyCollector:
     """The graph of the node, lost GPUs included."""
 
-    def __init__(self, context: Context) -> None:
-        self._view = context.view
-
-    def collect(self) -> Iterator[Metric]:
+    def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
         """The families of one scrape."""
-        view = self._view()
         devices, edges = wiring(_wired(view)) if view.gpus or view.missing else ([], [])
         info = InfoMetricFamily(
             "seedance_topology_device",

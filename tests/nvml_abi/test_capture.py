@@ -1,0 +1,105 @@
+"""A capture taken over the C library replays as the machine it was taken from, without names."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from seedance_obs.capture import _without_owners
+from seedance_obs.sources.nvml.reader import NvmlReader
+from seedance_obs.sources.sim.fleet import load_machine
+from seedance_obs.sources.sim.hostfs import write_sysfs
+from tests.machine import replayed
+from tests.nvml_abi.conftest import StandInMachine
+from tests.nvml_abi.machines import machine_library
+from tests.nvml_abi.state_file import state_of
+
+
+def capture(
+    folder: Path, environment: Mapping[str, str], *options: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "seedance_obs", "capture", str(folder), *options]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("name", ["h100-mig", "gb200", "rtx3090-bridge"])
+def test_a_capture_replays_as_the_machine_without_its_names(name, stand_in, tmp_path, clock):
+    library = machine_library(name)
+    machine: StandInMachine = stand_in(state_of(library))
+    write_sysfs(load_machine(name), tmp_path / "host")
+    folder = tmp_path / "captured"
+    done = capture(folder, machine.environment, "--node-root", str(tmp_path / "host"), "--json")
+    assert done.returncode == 0, done.stderr
+    written = {part["name"] for part in json.loads(done.stdout) if part["written"]}
+    assert written == {"nvml.jsonl", "pci.json", "host.toml"}
+
+    reader = NvmlReader(library, monotonic=clock)
+    reader.start()
+    live = reader.read().gpus
+    text = "".join(file.read_text() for file in folder.iterdir())
+    for gpu in live:
+        assert gpu.uuid not in text
+        serial = gpu.facts.get("serial", "")
+        assert not serial or serial not in text
+
+    host = replayed(folder, clock, tmp_path / "replayed")
+    host.pass_once()
+    shown = [located.merged for located in host.node.view.gpus]
+    host.node.close()
+    assert [gpu.pci_bus_id for gpu in shown] == [gpu.pci_bus_id for gpu in live]
+    assert [gpu.model for gpu in shown] == [gpu.model for gpu in live]
+    assert [{k: v.value for k, v in gpu.readings.items()} for gpu in shown] == [
+        dict(gpu.values) for gpu in live
+    ]
+    assert [len(gpu.mig) for gpu in shown] == [len(gpu.mig) for gpu in live]
+    assert [gpu.nvlinks for gpu in shown] == [gpu.nvlinks for gpu in live]
+
+
+def test_a_capture_of_a_hung_driver_names_the_call_that_hangs(
+    stand_in: Callable[..., StandInMachine], tmp_path: Path
+) -> None:
+    lines = state_of(machine_library("rtx3090-bridge"))
+    hung = {key: "hang" for key in lines if key.startswith("nvmlDeviceGetPowerUsage gpu1")}
+    machine = stand_in({**lines, **hung})
+    folder = tmp_path / "captured"
+    done = capture(folder, machine.environment, "--deadline-seconds", "3")
+    assert done.returncode == 0
+    assert "nvmlDeviceGetPowerUsage(gpu1) never returned" in done.stdout
+    *answered, last = (folder / "nvml.jsonl").read_text().splitlines()
+    assert json.loads(last)["hung"] is True
+    assert all("ms" in json.loads(line) for line in answered)
+
+
+def test_a_host_without_a_driver_is_a_capture_too(tmp_path):
+    folder = tmp_path / "captured"
+    done = capture(folder, {}, "--node-root", str(tmp_path))
+    assert done.returncode == 0
+    assert "library_not_found" in done.stdout
+    assert "left out" in done.stdout
+
+
+def test_an_old_capture_is_not_overwritten(tmp_path):
+    (tmp_path / "host.toml").touch()
+    done = capture(tmp_path, {})
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+
+
+def test_names_of_owners_do_not_leave_with_a_page():
+    page = 'M{gpu="0",Hostname="ws-7",pod="train-1",namespace="secret",container=""} 1\n' * 2
+    page += 'M{gpu="1",Hostname="ws-7",pod="train-2",namespace="secret"} 1\n'
+    text = _without_owners(page)
+    assert not any(name in text for name in ("ws-7", "train", "secret"))
+    names = [
+        (sample.labels["pod"], sample.labels["namespace"])
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    ]
+    assert names == [("pod-1", "namespace-1"), ("pod-1", "namespace-1"), ("pod-2", "namespace-1")]
