@@ -1,24 +1,22 @@
 """Panels as plain values: what a panel asks and how it shows the answer, before it is Grafana JSON.
 
-Only what our dashboards use; `grafana` turns these into the file that Grafana loads.
+Only what our dashboards use, and of that only what differs from Grafana's own defaults.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from seedance_obs.dashboards.theme import Json, JsonObject, Look, flat
+from seedance_obs.dashboards.theme import Json, JsonObject, Look, steps
 
-FULL_WIDTH = 24
+TWO_MINUTES_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One PromQL query; `instant` ones are answered for the end of the time range only."""
+    """One PromQL query; what its series are called, where the series alone do not say."""
 
     expr: str
-    legend: str = ""
-    instant: bool = False
+    legend: str = "__auto"
     ref_id: str = "A"
 
 
@@ -27,183 +25,134 @@ class Row:
     """A heading above the panels that follow it."""
 
     title: str
+    size: tuple[int, int] = (24, 1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Display:
+    """A kind of panel; one that is not `over_time` asks for the end of the time range only."""
+
+    kind: str
+    options: JsonObject
+    custom: JsonObject = field(default_factory=dict)
+    color_mode: str = "thresholds"
+    over_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
-    """What all panels have. `no_value` is what a reader sees where there is no answer.
+    """One panel, of `size` columns (of 24) by rows, repeated for each value of a variable.
 
-    Sizes are in Grafana's grid: 24 columns, rows of about 38 pixels.
+    `no_value` is what a reader sees where there is no answer.
     """
 
-    kind: ClassVar[str]
-
+    display: Display
     title: str
     description: str
     queries: Sequence[Query]
     look: Look
-    no_value: str
-    width: int
-    height: int
+    size: tuple[int, int]
     thresholds: JsonObject | None = None
     transformations: Sequence[JsonObject] = ()
     overrides: Sequence[JsonObject] = ()
-    links: Sequence[JsonObject] = ()
     repeat: str | None = None
-
-    def options(self) -> JsonObject:
-        """The options of this kind of panel."""
-        return {}
-
-    def custom(self) -> JsonObject:
-        """The field settings that only this kind of panel has."""
-        return {}
-
-    def color(self) -> JsonObject:
-        """How values get their colour."""
-        return {"mode": "thresholds"}
+    no_value: str = "no data"
 
     def defaults(self) -> JsonObject:
         """Grafana's `fieldConfig.defaults` of the panel."""
         return {
-            "color": self.color(),
-            "custom": self.custom(),
-            "links": self.links,
+            "color": {"mode": self.display.color_mode},
+            "custom": self.display.custom,
             "max": self.look.high,
             "min": self.look.low,
             "noValue": self.no_value,
-            "thresholds": self.thresholds or flat(self.look),
+            "thresholds": self.thresholds or steps(self.look.color),
             "unit": self.look.unit,
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stat(Panel):
-    """Big numbers, the last value of each query."""
-
-    kind = "stat"
-
-    def options(self) -> JsonObject:
-        """Value, name and a background in the colour of the threshold."""
-        return {
-            "colorMode": "value",
-            "graphMode": "none",
-            "justifyMode": "auto",
-            "orientation": "auto",
-            "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-            "textMode": "auto",
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimeSeries(Panel):
-    """Lines over time, one per series, with a sortable legend."""
-
-    kind = "timeseries"
-
-    def color(self) -> JsonObject:
-        """Lines must differ from each other, so the palette and not the threshold decides."""
-        return {"mode": "palette-classic"}
-
-    def custom(self) -> JsonObject:
-        """Thin unfilled lines that break where there was no reading."""
-        return {"drawStyle": "line", "fillOpacity": 0, "lineWidth": 1, "spanNulls": False}
-
-    def options(self) -> JsonObject:
-        """A table of mean and maximum beneath, and all lines in one tooltip, highest first."""
-        return {
-            "legend": {
-                "calcs": ["mean", "max", "lastNotNull"],
-                "displayMode": "table",
-                "placement": "right",
-                "showLegend": True,
-                "sortBy": "Mean",
-                "sortDesc": True,
-            },
-            "tooltip": {"mode": "multi", "sort": "desc"},
-        }
+NUMBER = Display("stat", {"graphMode": "none"})
+LINES = Display(
+    "timeseries",
+    {
+        "legend": {
+            "calcs": ["mean", "max", "lastNotNull"],
+            "displayMode": "table",
+            "placement": "right",
+            "showLegend": True,
+            "sortBy": "Mean",
+            "sortDesc": True,
+        },
+        "tooltip": {"mode": "multi", "sort": "desc"},
+    },
+    {"fillOpacity": 0, "lineWidth": 1, "spanNulls": False},
+    color_mode="palette-classic",
+    over_time=True,
+)
+BANDS = Display(
+    "state-timeline",
+    {"mergeValues": True, "perPage": 16, "showValue": "never"},
+    {"fillOpacity": 90, "insertNulls": TWO_MINUTES_MS, "lineWidth": 0, "spanNulls": False},
+    over_time=True,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class StateTimeline(Panel):
-    """One coloured band per series over time, a page of bands at a time."""
-
-    kind = "state-timeline"
-    per_page: int = 16
-
-    def custom(self) -> JsonObject:
-        """Bands end two minutes after their last reading instead of lasting until the next."""
-        return {"fillOpacity": 90, "insertNulls": 120_000, "lineWidth": 0, "spanNulls": False}
-
-    def options(self) -> JsonObject:
-        """Neighbouring values of the same threshold become one band; no text on the bands."""
-        return {
-            "alignValue": "left",
-            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
-            "mergeValues": True,
-            "perPage": self.per_page,
-            "rowHeight": 0.9,
-            "showValue": "never",
-            "tooltip": {"mode": "single", "sort": "none"},
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table(Panel):
+def table(sort_by: str, *, descending: bool = False) -> Display:
     """Rows of values, sorted by one column."""
-
-    kind = "table"
-    sort_by: str
-    descending: bool = False
-
-    def custom(self) -> JsonObject:
-        """Plain cells; overrides colour the ones that matter."""
-        return {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": True}
-
-    def options(self) -> JsonObject:
-        """Small rows, sorted."""
-        return {
-            "cellHeight": "sm",
-            "footer": {"show": False},
-            "showHeader": True,
-            "sortBy": [{"desc": self.descending, "displayName": self.sort_by}],
-        }
+    return Display(
+        "table", {"sortBy": [{"desc": descending, "displayName": sort_by}]}, {"filterable": True}
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeGraph(Panel):
-    """A graph from one frame of nodes and one of edges.
+def node_graph(*, unit: str, second_unit: str, edge_unit: str, arcs: Mapping[str, str]) -> Display:
+    """A graph from a frame of nodes and one of edges, from left to right; `arcs` have colours.
 
-    Grafana applies no field settings here but units, and those only from the options, where they
-    are printed behind the number as they stand.
+    Grafana applies no field settings here; units are printed behind the numbers as they stand.
     """
+    colors: Sequence[Json] = [{"color": color, "field": name} for name, color in arcs.items()]
+    nodes: JsonObject = {"arcs": colors, "mainStatUnit": unit, "secondaryStatUnit": second_unit}
+    edges: JsonObject = {"mainStatUnit": edge_unit}
+    return Display("nodeGraph", {"edges": edges, "layoutAlgorithm": "layered", "nodes": nodes})
 
-    kind = "nodeGraph"
-    main_unit: str
-    secondary_unit: str
-    edge_unit: str
-    arcs: Sequence[tuple[str, str]] = field(default=())
 
-    def options(self) -> JsonObject:
-        """Arcs in their colours; the layout is only used where positions are not known."""
-        arcs: Sequence[Json] = [{"color": color, "field": name} for name, color in self.arcs]
-        return {
-            "edges": {"mainStatUnit": self.edge_unit},
-            "layoutAlgorithm": "layered",
-            "nodes": {
-                "arcs": arcs,
-                "mainStatUnit": self.main_unit,
-                "secondaryStatUnit": self.secondary_unit,
-            },
-            "zoomMode": "cooperative",
-        }
+def rows(ref_id: str) -> tuple[JsonObject, JsonObject]:
+    """Transformations of a query made by `queries.columns` into one frame with real field names.
+
+    Only transformations that npm's `@grafana/data` can run are used, so that tests can run all.
+    """
+    only: JsonObject = {"id": "byRefId", "options": ref_id}
+    cells: JsonObject = {"mode": "columns", "valueLabel": "stat"}
+    return (
+        {"id": "labelsToFields", "filter": only, "options": cells},
+        {"id": "merge", "filter": only, "options": {}},
+    )
+
+
+def sorted_by(name: str) -> JsonObject:
+    """A transformation that sorts the rows of every frame by a column."""
+    return {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": name}]}}
+
+
+def in_order(shown: str, *, hidden: str) -> JsonObject:
+    """A transformation that puts columns in this order and hides others; names by spaces."""
+    order: JsonObject = {name: place for place, name in enumerate(shown.split())}
+    without: JsonObject = dict.fromkeys(hidden.split(), True)
+    return {"id": "organize", "options": {"excludeByName": without, "indexByName": order}}
 
 
 def column(name: str, **properties: Json) -> JsonObject:
     """An override of the field that is called `name`."""
-    return {
-        "matcher": {"id": "byName", "options": name},
-        "properties": [
-            {"id": key.replace("__", "."), "value": value} for key, value in properties.items()
-        ],
-    }
+    values: Sequence[Json] = [{"id": key, "value": value} for key, value in properties.items()]
+    return {"matcher": {"id": "byName", "options": name}, "properties": values}
+
+
+def cells(name: str, look: Look, kind: str, thresholds: JsonObject | None = None) -> JsonObject:
+    """An override that shows a column as cells of a kind: `gauge`, `color-text`."""
+    return column(
+        name,
+        unit=look.unit,
+        min=look.low,
+        max=look.high,
+        thresholds=thresholds or steps(look.color),
+        **{"custom.cellOptions": {"type": kind}},
+    )

@@ -20,11 +20,8 @@ VERMILION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#8C8C8C"
 
-BUSY = ORANGE
-IDLE = BLUE
-UNKNOWN = GREY
-NVLINK = GREEN
-PCIE = GREY
+BUSY, IDLE, UNKNOWN, MISSING = ORANGE, BLUE, GREY, VERMILION
+NVLINK, PCIE = GREEN, GREY
 FIRING = VERMILION
 
 
@@ -51,11 +48,6 @@ def steps(base: str, *above: tuple[float, str]) -> JsonObject:
     rows: list[Json] = [{"color": base, "value": None}]
     rows += [{"color": color, "value": value} for value, color in above]
     return {"mode": "absolute", "steps": rows}
-
-
-def flat(look: Look) -> JsonObject:
-    """Thresholds of a quantity that has no bad value: its own colour throughout."""
-    return steps(look.color)
 
 
 ANY_IS_BAD = steps(GREEN, (1, FIRING))

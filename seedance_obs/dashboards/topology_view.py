@@ -3,34 +3,199 @@
 Above, the fleet and every node in it; below, for the chosen nodes, each GPU at its place.
 """
 
-from seedance_obs.dashboards import queries, theme
-from seedance_obs.dashboards.fleet_panels import (
-    TOPOLOGY_UID,
-    fleet_numbers,
-    fleet_utilization,
-    nodes,
-)
-from seedance_obs.dashboards.frames import frame_of_rows, gauge, in_order
-from seedance_obs.dashboards.grafana import Annotation, Dashboard, Variable
-from seedance_obs.dashboards.panels import (
-    FULL_WIDTH,
-    NodeGraph,
-    Panel,
-    Query,
-    Row,
-    StateTimeline,
-    Table,
-    TimeSeries,
-    column,
+from seedance_obs.dashboards import panels, queries, theme
+from seedance_obs.dashboards.grafana import Dashboard, Variable
+from seedance_obs.dashboards.panels import Panel, Query, Row
+from seedance_obs.dashboards.theme import JsonObject
+
+UID = "seedance-gpu-topology"
+SMALL, HALF, WHOLE, TALL = (4, 4), (12, 9), (24, 10), (24, 20)
+GPU_LEGEND = "{{instance}} GPU {{gpu}}"
+SHOW_WIRING: JsonObject = {
+    "title": "Show the wiring of ${__data.fields.instance}",
+    "url": f"/d/{UID}?${{datasource:queryparam}}&${{cluster:queryparam}}"
+    "&var-node=${__data.fields.instance}&${__url_time_range}",
+}
+
+FLEET = (
+    Panel(
+        panels.NUMBER,
+        "GPUs seen and expected",
+        "GPUs that answer their driver, and GPUs that the nodes have on the PCI bus or in their "
+        "configuration. They should be equal.",
+        (
+            Query(queries.FLEET_SEEN, "seen"),
+            Query(queries.FLEET_EXPECTED, "expected", ref_id="B"),
+        ),
+        theme.COUNT,
+        SMALL,
+    ),
+    Panel(
+        panels.NUMBER,
+        "GPUs missing",
+        "Expected but not seen. The node is in the table below; see SeedanceGpuMissing in the "
+        "runbook.",
+        (Query(queries.FLEET_MISSING),),
+        theme.COUNT,
+        SMALL,
+        theme.ANY_IS_BAD,
+    ),
+    Panel(
+        panels.NUMBER,
+        "Mean utilisation",
+        "Share of the time in which a kernel ran, over all GPUs that report it. GPUs in MIG mode "
+        "do not.",
+        (Query(queries.FLEET_UTILIZATION),),
+        theme.UTILIZATION,
+        SMALL,
+    ),
+    Panel(
+        panels.NUMBER,
+        "Power",
+        "Sum of the boards' power draw, without the hosts.",
+        (Query(queries.FLEET_POWER),),
+        theme.POWER,
+        SMALL,
+    ),
+    Panel(
+        panels.NUMBER,
+        "Firing alerts",
+        "Alerts of these rules that fire now, in the chosen clusters. Zero is the goal.",
+        (Query(queries.FIRING_COUNT),),
+        theme.COUNT,
+        SMALL,
+        theme.ANY_IS_BAD,
+    ),
+    Panel(
+        panels.NUMBER,
+        "Oldest reading",
+        "Age of the oldest snapshot of any source on any node. If it grows, a driver or an "
+        "exporter hangs and the numbers of that node are history.",
+        (Query(queries.OLDEST_READING),),
+        theme.AGE,
+        SMALL,
+        theme.READING_AGE,
+    ),
+    Panel(
+        panels.table(sort_by="alerts", descending=True),
+        "Which node needs attention?",
+        "All nodes of the cluster, those with alerts first. Click a node for its wiring below.",
+        (Query(queries.NODES),),
+        theme.COUNT,
+        HALF,
+        transformations=(
+            *panels.rows("A"),
+            panels.in_order(
+                "cluster instance alerts missing seen expected utilization power", hidden="Time"
+            ),
+        ),
+        overrides=(
+            panels.column("instance", links=[SHOW_WIRING]),
+            panels.cells("alerts", theme.COUNT, "color-text", theme.ANY_IS_BAD),
+            panels.cells("missing", theme.COUNT, "color-text", theme.ANY_IS_BAD),
+            panels.cells("utilization", theme.UTILIZATION, "gauge"),
+            panels.column("power", unit=theme.POWER.unit),
+        ),
+    ),
+    Panel(
+        panels.LINES,
+        "How busy is every GPU?",
+        "Per cent of the time in which a kernel ran, for every GPU of every node, whichever nodes "
+        "are chosen. One kernel on one of a hundred cores also reads as 100.",
+        (Query(queries.UTILIZATION_BY_GPU_PERCENT, "{{instance}}-{{gpu_uuid}}"),),
+        theme.UTILIZATION_PERCENT,
+        HALF,
+    ),
 )
 
-GPU_LEGEND = "{{instance}} GPU {{gpu}}"
+WIRING = Panel(
+    panels.node_graph(
+        unit="%",
+        second_unit="W",
+        edge_unit="NVLinks",
+        arcs={
+            "arc__busy": theme.BUSY,
+            "arc__idle": theme.IDLE,
+            "arc__unknown": theme.UNKNOWN,
+            "arc__missing": theme.MISSING,
+        },
+    ),
+    "Where does every GPU sit on $node?",
+    "From left to right: host, PCI roots, PCIe switches, GPUs, NVSwitches. The ring of a GPU is "
+    "busy (orange) or idle (blue), grey where nothing is known; inside, utilisation and power. "
+    "Solid green: NVLinks, thicker the more; dashed grey: PCIe. A lost GPU keeps its place, with "
+    "a red ring and a warning sign.",
+    (
+        Query(queries.DEVICES, ref_id="nodes"),
+        Query(queries.LINKS, ref_id="edges"),
+    ),
+    theme.UTILIZATION_PERCENT,
+    TALL,
+    # Where a device is drawn depends on the order of the rows; sorted, it stays where it was.
+    transformations=(*panels.rows("nodes"), *panels.rows("edges"), panels.sorted_by("id")),
+    repeat="node",
+    no_value="no GPU on this node",
+)
+
+CHOSEN_NODES = (
+    WIRING,
+    Panel(
+        panels.BANDS,
+        "When was every GPU busy?",
+        "One band per GPU. Dark: idle; the lighter and warmer, the busier. A gap is a GPU without "
+        "readings for more than two minutes.",
+        (Query(queries.UTILIZATION_BANDS, "{{band}}"),),
+        theme.UTILIZATION,
+        WHOLE,
+        theme.BUSY_SCALE,
+    ),
+    Panel(
+        panels.LINES,
+        "What does every GPU draw?",
+        "Power draw of the board. High power at low utilisation, or the reverse, is worth a "
+        "question: a job that spins in communication shows 100 % at low power.",
+        (Query(queries.POWER, GPU_LEGEND),),
+        theme.POWER,
+        HALF,
+    ),
+    Panel(
+        panels.LINES,
+        "How full is the memory of every GPU?",
+        "Used share of the framebuffer. Memory in use without utilisation means that somebody "
+        "holds the GPU and does not use it.",
+        (Query(queries.MEMORY_USED, GPU_LEGEND),),
+        theme.MEMORY,
+        HALF,
+    ),
+    Panel(
+        panels.table(sort_by="instance"),
+        "What is every GPU, and what is it wired to?",
+        "All GPUs, lost ones included, with their fixed facts. An empty cell is unknown: the "
+        "driver or the kernel does not say.",
+        (Query(queries.GPUS),),
+        theme.COUNT,
+        WHOLE,
+        transformations=(
+            *panels.rows("A"),
+            panels.in_order(
+                "instance gpu state gpu_model utilization memory power device numa_node pcie_root "
+                "pcie_switch nvlink_domain gpu_uuid serial vbios_version compute_capability",
+                hidden="Time cluster job kind known pci_bus_id minor_number",
+            ),
+        ),
+        overrides=(
+            panels.cells("utilization", theme.UTILIZATION, "gauge"),
+            panels.cells("memory", theme.MEMORY, "gauge"),
+            panels.column("power", unit=theme.POWER.unit),
+        ),
+    ),
+)
 
 
 def topology_view() -> Dashboard:
     """The dashboard as a value."""
     return Dashboard(
-        uid=TOPOLOGY_UID,
+        uid=UID,
         title="GPU Utilization Topology View",
         description="Every GPU of a cluster, how busy it is and what it is wired to.",
         tags=("gpu", "seedance", "topology"),
@@ -38,123 +203,5 @@ def topology_view() -> Dashboard:
             Variable("cluster", "Cluster", queries.CLUSTERS, include_all=True),
             Variable("node", "Node", queries.NODE_NAMES, multi=True),
         ),
-        annotations=(Annotation("Firing alerts", queries.FIRING, "{{alertname}}", "{{instance}}"),),
-        panels=(
-            Row("Fleet"),
-            *fleet_numbers(),
-            nodes(),
-            fleet_utilization(),
-            Row("Wiring of the chosen nodes"),
-            _wiring(),
-            _timeline(),
-            _power(),
-            _memory(),
-            _gpus(),
-        ),
-    )
-
-
-def _wiring() -> Panel:
-    return NodeGraph(
-        title="Where does every GPU sit on $node?",
-        description="From top to bottom: host, PCI roots, PCIe switches, GPUs, NVSwitches. "
-        "The ring of a GPU is busy (orange) or idle (blue), grey where nothing is known; inside, "
-        "utilisation and power. Solid green: NVLinks, thicker the more; dashed grey: PCIe. A GPU "
-        "that was lost in the last hour keeps its place, marked missing.",
-        queries=(
-            Query(queries.topology_nodes(), instant=True, ref_id="nodes"),
-            Query(queries.topology_edges(), instant=True, ref_id="edges"),
-        ),
-        look=theme.UTILIZATION_PERCENT,
-        no_value="no GPU on this node in the last hour",
-        width=FULL_WIDTH,
-        height=20,
-        repeat="node",
-        main_unit="%",
-        secondary_unit="W",
-        edge_unit="NVLinks",
-        arcs=(
-            ("arc__busy", theme.BUSY),
-            ("arc__idle", theme.IDLE),
-            ("arc__unknown", theme.UNKNOWN),
-        ),
-        transformations=(*frame_of_rows("nodes"), *frame_of_rows("edges")),
-    )
-
-
-def _timeline() -> Panel:
-    return StateTimeline(
-        title="When was every GPU busy?",
-        description="One band per GPU. Dark: idle; the lighter and warmer, the busier. A gap is a "
-        "GPU without readings for more than two minutes.",
-        queries=(Query(queries.UTILIZATION_BANDS, "{{band}}"),),
-        look=theme.UTILIZATION,
-        thresholds=theme.BUSY_SCALE,
-        no_value="no utilisation reported by these nodes",
-        width=FULL_WIDTH,
-        height=12,
-    )
-
-
-def _power() -> Panel:
-    return TimeSeries(
-        title="What does every GPU draw?",
-        description="Power draw of the board. High power at low utilisation, or the reverse, is "
-        "worth a question: a job that spins in communication shows 100 % at low power.",
-        queries=(Query(queries.POWER, GPU_LEGEND),),
-        look=theme.POWER,
-        no_value="no power reported by these nodes",
-        width=12,
-        height=9,
-    )
-
-
-def _memory() -> Panel:
-    return TimeSeries(
-        title="How full is the memory of every GPU?",
-        description="Used share of the framebuffer. Memory in use without utilisation means that "
-        "somebody holds the GPU and does not use it.",
-        queries=(Query(queries.MEMORY_USED, GPU_LEGEND),),
-        look=theme.MEMORY,
-        no_value="no memory reported by these nodes",
-        width=12,
-        height=9,
-    )
-
-
-def _gpus() -> Panel:
-    return Table(
-        title="What is every GPU, and what is it wired to?",
-        description="All GPUs seen in the last hour with their fixed facts. An empty cell is "
-        "unknown: the driver or the kernel does not say.",
-        queries=(Query(queries.gpu_table(), instant=True),),
-        look=theme.COUNT,
-        no_value="unknown",
-        width=FULL_WIDTH,
-        height=10,
-        sort_by="instance",
-        transformations=(
-            *frame_of_rows("A"),
-            in_order(
-                "instance",
-                "gpu",
-                "state",
-                "gpu_model",
-                "utilization",
-                "memory",
-                "power",
-                "pci_bus_id",
-                "numa_node",
-                "pcie_root",
-                "pcie_switch",
-                "nvlink_domain",
-                "gpu_uuid",
-                hidden=("Time", "cluster", "job", "id", "parent", "known"),
-            ),
-        ),
-        overrides=(
-            gauge("utilization", theme.UTILIZATION),
-            gauge("memory", theme.MEMORY),
-            column("power", unit=theme.POWER.unit),
-        ),
+        panels=(Row("Fleet"), *FLEET, Row("Wiring of the chosen nodes"), *CHOSEN_NODES),
     )

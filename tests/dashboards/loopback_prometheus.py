@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback that has scraped the synthetic hosts and evaluated our rules."""
+"""A real Prometheus on loopback that has scraped exporter pages and evaluated our rules."""
 
 import json
 import socket
@@ -14,23 +14,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from synthetic_hosts import HOSTS, exposition
+from scraped_hosts import count, pages
 
 RULES = Path(__file__).parents[2] / "alerts"
 START_SECONDS = 60
-GPUS = [gpu for host in HOSTS for gpu in host.gpus]
 SETTLED = {
-    "seedance_exporter_info": len(HOSTS),
-    "gpu:seedance_topology:info": len(GPUS),
-    "dcgm_gpu_utilization": len([gpu for gpu in GPUS if gpu.utilization is not None]),
-    'ALERTS{alertstate="firing"}': 1,
+    "seedance_exporter_info": len(pages()),
+    "dcgm_gpu_utilization": count("seedance_gpu_utilization_ratio"),
+    'ALERTS{alertstate="firing"}': count("seedance_gpu_xid_errors_total"),
 }
-PAGES = {f"/{host.name}": exposition(host) for host in HOSTS}
 
 
 class _Pages(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        page = PAGES[self.path].encode()
+        page = pages()[self.path.removeprefix("/")].encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
@@ -111,9 +108,9 @@ def _config(pages_port: int) -> dict[str, Any]:
     targets = [
         {
             "targets": [f"127.0.0.1:{pages_port}"],
-            "labels": {"__metrics_path__": f"/{host.name}", "instance": host.name},
+            "labels": {"__metrics_path__": f"/{node}", "instance": node},
         }
-        for host in HOSTS
+        for node in pages()
     ]
     return {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},

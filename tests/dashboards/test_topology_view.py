@@ -1,4 +1,4 @@
-"""The topology view on real data: every query asked, every transformation run."""
+"""The topology view on exporter pages: every query asked, every transformation run."""
 
 import math
 import re
@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from drawn_panels import answers, draw_all, rows, substitute
 from loopback_prometheus import Prometheus
-from synthetic_hosts import HOSTS
+from scraped_hosts import count, pages, samples
 
 from seedance_obs.dashboards import theme
 from seedance_obs.dashboards.build import dashboards
 
 DASHBOARD = dashboards()["gpu-utilization-topology-view.json"]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
-WITH_GPUS = [host.name for host in HOSTS if host.gpus]
-LINKED = {"hgx-a": (8 * 4, 32), "pair-b": (0, 0), "mesh-c": (6, 12), "guest-d": (2, 36)}
+NODES = sorted(pages())
+WITH_GPUS = [node for node in NODES if any(samples(node, "seedance_topology_device_info"))]
 
 Row = dict[str, Any]
 Frames = list[dict[str, Any]]
@@ -26,7 +26,7 @@ class Drawn:
 
     def __init__(self, prometheus: Prometheus) -> None:
         asked = [(each, ".*") for each in PANELS]
-        asked += [(panel("nodeGraph"), node) for node in WITH_GPUS]
+        asked += [(panel("nodeGraph"), node) for node in NODES]
         self._frames = draw_all(prometheus, asked)
 
     def frames(self, kind: str, title: str = "", *, node: str = ".*") -> Frames:
@@ -51,6 +51,12 @@ def graph(drawn: Drawn, node: str) -> tuple[list[Row], list[Row]]:
     return rows(kinds[False]), rows(kinds[True])
 
 
+def titled(drawn: Drawn, node: str, title: str) -> Row:
+    nodes, _ = graph(drawn, node)
+    (found,) = [each for each in nodes if each["title"] == title]
+    return found
+
+
 @pytest.mark.parametrize("asked", PANELS, ids=lambda each: each["title"])
 def test_every_query_has_an_answer(prometheus: Prometheus, asked: dict[str, Any]) -> None:
     for answer in answers(prometheus, asked, node=".*"):
@@ -62,111 +68,132 @@ def test_variables_are_filled(prometheus: Prometheus, name: str) -> None:
     (variable,) = [each for each in DASHBOARD["templating"]["list"] if each["name"] == name]
     selector, label = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["definition"]).groups()
     found = prometheus.label_values(substitute(selector), label)
-    assert found == ([] if name == "cluster" else sorted(host.name for host in HOSTS))
+    assert found == ([] if name == "cluster" else NODES)
 
 
 def test_a_firing_alert_is_marked_and_counted(prometheus: Prometheus, drawn: Drawn) -> None:
     (annotation,) = DASHBOARD["annotations"]["list"]
     (mark,) = prometheus.range(substitute(annotation["expr"]))
-    assert mark["metric"]["instance"] == "mesh-c"
-    (count,) = drawn.frames("stat", "Firing alerts")
-    assert rows(count)[0]["Value"] == 1
+    assert mark["metric"]["instance"] == "mesh"
+    (number,) = drawn.frames("stat", "Firing alerts")
+    assert rows(number)[0]["Value"] == 1
+
+
+@pytest.mark.parametrize("node", [*WITH_GPUS, ".*"])
+def test_the_graph_is_the_one_that_the_nodes_export(drawn: Drawn, node: str) -> None:
+    nodes, edges = graph(drawn, node)
+    of = WITH_GPUS if node == ".*" else [node]
+    devices = [f"{each}/{s.labels['device']}" for each in of for s in _devices(each)]
+    links = [
+        f"{each}/{s.labels['source']}~{each}/{s.labels['target']}"
+        for each in of
+        for s in samples(each, "seedance_topology_edge_links")
+    ]
+    assert [each["id"] for each in nodes] == sorted(set(devices))
+    assert [each["id"] for each in edges] == sorted(set(links))
+    assert (len(nodes), len(edges)) == (len(devices), len(links))
+
+
+def _devices(node: str) -> Any:
+    return samples(node, "seedance_topology_device_info")
 
 
 @pytest.mark.parametrize("node", [*WITH_GPUS, ".*"])
 def test_no_edge_of_the_graph_lacks_its_end(drawn: Drawn, node: str) -> None:
     nodes, edges = graph(drawn, node)
-    ids = [each["id"] for each in nodes]
-    assert len(ids) == len(set(ids))
-    edge_ids = [each["id"] for each in edges]
-    assert len(edge_ids) == len(set(edge_ids))
-    assert {end for each in edges for end in (each["source"], each["target"])} <= set(ids)
+    ends = {end for each in edges for end in (each["source"], each["target"])}
+    assert ends <= {each["id"] for each in nodes}
+
+
+def test_a_node_without_gpus_draws_nothing(drawn: Drawn) -> None:
+    assert drawn.frames("nodeGraph", node="no-gpu") == []
 
 
 @pytest.mark.parametrize("node", WITH_GPUS)
-def test_the_graph_hangs_together(drawn: Drawn, node: str) -> None:
-    """Every device is reached from the host, whichever labels are unknown."""
-    nodes, edges = graph(drawn, node)
-    reached, before = {f"{node}/"}, 0
-    while len(reached) > before:
-        before = len(reached)
-        reached |= {each["target"] for each in edges if each["source"] in reached}
-    assert reached == {each["id"] for each in nodes}
-
-
-@pytest.mark.parametrize("node", WITH_GPUS)
-def test_columns_have_the_types_that_the_graph_reads(drawn: Drawn, node: str) -> None:
+def test_numbers_are_numbers_and_texts_are_texts(drawn: Drawn, node: str) -> None:
     frames = drawn.frames("nodeGraph", node=node)
     types = {f["name"]: f["type"] for frame in frames for f in frame["fields"]}
-    numbers = {"mainstat", "secondarystat", "fixedx", "fixedy", "thickness"}
-    numbers |= {name for name in types if name.startswith("arc__")}
-    texts = {"id", "title", "subtitle", "source", "target", "color", "strokedasharray", "icon"}
+    arcs = {arc["field"] for arc in panel("nodeGraph")["options"]["nodes"]["arcs"]}
+    numbers = {"mainstat", "secondarystat", "thickness", *arcs} & set(types)
+    texts = {"id", "title", "subtitle", "source", "target", "color", "strokedasharray"}
+    assert {name for name in types if name.startswith("arc__")} <= arcs
     assert {types[name] for name in numbers} == {"number"}
     assert {types[name] for name in texts} == {"string"}
 
 
 @pytest.mark.parametrize("node", WITH_GPUS)
-def test_arcs_add_up_to_a_ring_in_declared_colours(drawn: Drawn, node: str) -> None:
+def test_arcs_add_up_to_a_ring(drawn: Drawn, node: str) -> None:
     nodes, _ = graph(drawn, node)
-    declared = [arc["field"] for arc in panel("nodeGraph")["options"]["nodes"]["arcs"]]
-    assert declared == [name for name in nodes[0] if name.startswith("arc__")]
     for each in nodes:
-        assert math.isclose(sum(each[name] for name in declared), 1), each["id"]
+        arcs = [each[name] or 0 for name in each if name.startswith("arc__")]
+        assert math.isclose(sum(arcs), 1), each["id"]
 
 
 @pytest.mark.parametrize("node", WITH_GPUS)
-def test_every_device_has_a_place_of_its_own(drawn: Drawn, node: str) -> None:
+def test_gpus_show_their_readings_or_nothing(drawn: Drawn, node: str) -> None:
     nodes, _ = graph(drawn, node)
-    places = {(each["fixedx"], each["fixedy"]) for each in nodes}
-    assert len(places) == len(nodes)
-    assert all(math.isfinite(x) and math.isfinite(y) for x, y in places)
+    gpus = [each for each in nodes if each["kind"] == "gpu"]
+    assert gpus
+    for gpu in gpus:
+        busy = _reading(node, "seedance_gpu_utilization_ratio", gpu)
+        assert gpu["arc__busy"] == busy
+        assert gpu["mainstat"] == (None if busy is None else pytest.approx(100 * busy))
+        assert gpu["secondarystat"] == _reading(node, "seedance_gpu_power_watts", gpu)
 
 
-@pytest.mark.parametrize("host", [h for h in HOSTS if h.gpus], ids=lambda h: h.name)
-def test_gpus_show_their_utilisation_or_nothing(drawn: Drawn, host: Any) -> None:
-    nodes, _ = graph(drawn, host.name)
-    drawn = {each["title"]: each for each in nodes if each["kind"] == "gpu"}
-    assert len(drawn) == len(host.gpus)
-    for gpu in host.gpus:
-        row = drawn[f"GPU {gpu.index}"]
-        known = gpu.utilization is not None
-        assert row["mainstat"] == (100 * gpu.utilization if known else None)
-        assert row["arc__unknown"] == (0 if known else 1)
-        assert row["secondarystat"] == 100 + gpu.index
+def _reading(node: str, name: str, gpu: Row) -> float | None:
+    return next((s.value for s in samples(node, name, gpu_uuid=gpu["gpu_uuid"])), None)
+
+
+def test_devices_are_called_what_people_call_them(drawn: Drawn) -> None:
+    node = "8x-h100-nvswitch-mig"
+    nodes, _ = graph(drawn, node)
+    called = {(each["title"], each["subtitle"]) for each in nodes}
+    assert {
+        ("GPU 3", "0000:3b:00.0"),
+        ("NVSwitch", "0000:05:00.0"),
+        ("PCIe switch", "0000:16:00.0"),
+        ("pci0000:15", "NUMA 0"),
+        (node, None),
+    } <= called
+    fabric = titled(drawn, "4x-gb200", "NVLink fabric")
+    assert fabric["id"] == "4x-gb200/hidden"
+
+
+def test_a_lost_gpu_keeps_its_place_and_cannot_be_overlooked(drawn: Drawn) -> None:
+    gpu = titled(drawn, "one-lost", "GPU 5")
+    assert (gpu["arc__missing"], gpu["icon"], gpu["subtitle"]) == (
+        1,
+        "exclamation-triangle",
+        "missing",
+    )
+    assert (gpu["mainstat"], gpu["arc__busy"], gpu["arc__unknown"]) == (None, None, None)
+    colors = {a["field"]: a["color"] for a in panel("nodeGraph")["options"]["nodes"]["arcs"]}
+    assert colors["arc__missing"] == theme.FIRING
+    nodes, edges = graph(drawn, "one-lost")
+    assert [each["icon"] for each in nodes if each["icon"]] == ["exclamation-triangle"]
+    assert [each["color"] for each in edges if each["target"] == gpu["id"]] == [theme.PCIE]
 
 
 @pytest.mark.parametrize("node", WITH_GPUS)
-def test_nvlinks_are_drawn_once_and_by_their_number(drawn: Drawn, node: str) -> None:
-    """Edges and links as built into the host: a link between two GPUs is reported by both."""
+def test_nvlinks_are_coloured_and_as_thick_as_many(drawn: Drawn, node: str) -> None:
     _, edges = graph(drawn, node)
+    links = list(samples(node, "seedance_topology_edge_links", kind="nvlink"))
     nvlinks = [each for each in edges if each["color"] == theme.NVLINK]
-    count, links = LINKED[node]
-    assert len(nvlinks) == count
-    if node == "hgx-a":
-        links = 8 * (5 + 5 + 4 + 4)
-    assert sum(each["mainstat"] for each in nvlinks) == links
+    assert len(nvlinks) == len(links)
+    assert sum(each["mainstat"] for each in nvlinks) == sum(link.value for link in links)
     assert all(each["thickness"] == 1 + each["mainstat"] / 2 for each in nvlinks)
+    assert all(not each["strokedasharray"] for each in nvlinks)
 
 
 @pytest.mark.parametrize("node", WITH_GPUS)
 def test_the_pcie_tree_is_thin_and_dashed(drawn: Drawn, node: str) -> None:
     _, edges = graph(drawn, node)
     pcie = [each for each in edges if each["color"] == theme.PCIE]
-    assert pcie
+    assert len(pcie) == len(list(samples(node, "seedance_topology_edge_links", kind="pcie")))
     assert {each["thickness"] for each in pcie} == {1}
     assert all(each["strokedasharray"] for each in pcie)
     assert {each.get("mainstat") for each in pcie} == {None}
-
-
-def test_a_gpu_hangs_on_the_nearest_known_thing(drawn: Drawn) -> None:
-    _, edges = graph(drawn, ".*")
-    parents = {each["target"]: each["source"] for each in edges if each["color"] == theme.PCIE}
-    assert parents["hgx-a/0000:1b:00.0"] == "hgx-a/0000:11:00.0"
-    assert parents["hgx-a/0000:11:00.0"] == "hgx-a/pci0000:10"
-    assert parents["hgx-a/pci0000:10"] == "hgx-a/"
-    assert parents["pair-b/0000:3b:00.0"] == "pair-b/pci0000:3a"
-    assert parents["guest-d/0000:00:05.0"] == "guest-d/"
-    assert parents["guest-d/GPU-guest-d-0001"] == "guest-d/"
 
 
 def test_the_timeline_has_a_band_for_each_gpu_that_reports_in_order(drawn: Drawn) -> None:
@@ -174,8 +201,12 @@ def test_the_timeline_has_a_band_for_each_gpu_that_reports_in_order(drawn: Drawn
     bands = [
         field["display"] for frame in frames for field in frame["fields"] if "display" in field
     ]
-    reporting = [(h.name, g.index) for h in HOSTS for g in h.gpus if g.utilization is not None]
-    assert bands == sorted(f"{name} GPU {index}" for name, index in reporting)
+    reporting = [
+        f"{node} GPU {sample.labels['gpu']}"
+        for node in NODES
+        for sample in samples(node, "seedance_gpu_utilization_ratio")
+    ]
+    assert bands == sorted(reporting)
     assert panel("state-timeline")["options"]["perPage"] == 16
 
 
@@ -186,31 +217,36 @@ def test_the_fleet_panel_is_the_one_that_people_know(drawn: Drawn) -> None:
     assert target["legendFormat"] == "{{instance}}-{{gpu_uuid}}"
     frames = drawn.frames("timeseries", "How busy")
     names = {field.get("display") for frame in frames for field in frame["fields"]}
-    assert "hgx-a-GPU-hgx-a-0004" in names
+    assert "4x-gb200-GPU-00000000-0000-0000-0000-000000000004" in names
 
 
 def test_the_node_table_has_one_row_a_node(drawn: Drawn) -> None:
     (frame,) = drawn.frames("table", "Which node")
     by_node = {row["instance"]: row for row in rows(frame)}
-    assert set(by_node) == {host.name for host in HOSTS}
-    assert [name for name, row in by_node.items() if row["alerts"] > 0] == ["mesh-c"]
-    assert by_node["pair-b"]["missing"] == 1
-    assert by_node["hgx-a"]["missing"] == 0
-    assert by_node["hgx-a"]["power"] == sum(range(100, 108))
-    assert by_node["cpu-e"]["utilization"] is None
+    assert sorted(by_node) == NODES
+    assert [name for name, row in by_node.items() if row["alerts"] > 0] == ["mesh"]
+    assert [name for name, row in by_node.items() if row["missing"] > 0] == ["one-lost"]
+    watts = sum(sample.value for sample in samples("mesh", "seedance_gpu_power_watts"))
+    assert by_node["mesh"]["power"] == pytest.approx(watts)
+    assert by_node["no-gpu"]["utilization"] is None
 
 
-def test_the_gpu_table_shows_model_and_place(drawn: Drawn) -> None:
+def test_the_gpu_table_has_one_row_a_gpu_and_shows_model_and_place(drawn: Drawn) -> None:
     (frame,) = drawn.frames("table", "What is every GPU")
     names = [field["name"] for field in frame["fields"]]
     assert names[:4] == ["instance", "gpu", "state", "gpu_model"]
-    assert {"pci_bus_id", "numa_node", "pcie_root", "pcie_switch", "nvlink_domain"} <= set(names)
-    found = rows(frame)
-    assert len(found) == sum(len(host.gpus) for host in HOSTS)
-    (row,) = [each for each in found if each["gpu_uuid"] == "GPU-hgx-a-0004"]
-    assert row["gpu_model"] == "NVIDIA H100 80GB HBM3"
-    assert (row["pcie_switch"], row["numa_node"]) == ("0000:91:00.0", "1")
-    assert (row["utilization"], row["memory"], row["power"]) == (0.5, 0.25, 104)
+    assert {"device", "numa_node", "pcie_root", "pcie_switch", "nvlink_domain"} <= set(names)
+    found = {(row["instance"], row["gpu"]): row for row in rows(frame)}
+    assert len(found) == len(rows(frame)) == count("seedance_topology_device_info", kind="gpu")
+    gpu = found["8x-h100-nvswitch-mig", "4"]
+    assert (gpu["gpu_model"], gpu["device"]) == ("NVIDIA H100 80GB HBM3", "0000:8c:00.0")
+    assert (gpu["pcie_switch"], gpu["numa_node"], gpu["state"]) == ("0000:8a:00.0", "1", "present")
+    busy = found["mesh", "3"]
+    assert busy["utilization"] == _reading("mesh", "seedance_gpu_utilization_ratio", busy) > 0
+    assert busy["power"] == _reading("mesh", "seedance_gpu_power_watts", busy) > 0
+    assert 0 < busy["memory"] < 1
+    lost = found["one-lost", "5"]
+    assert (lost["state"], lost["gpu_model"], lost["power"]) == ("missing", None, None)
 
 
 def test_overrides_name_columns_that_exist(drawn: Drawn) -> None:
@@ -219,3 +255,10 @@ def test_overrides_name_columns_that_exist(drawn: Drawn) -> None:
         names = {field["name"] for field in frame["fields"]}
         assert {each["matcher"]["options"] for each in table["fieldConfig"]["overrides"]} <= names
         assert table["options"]["sortBy"][0]["displayName"] in names
+
+
+def test_a_table_shows_no_column_by_accident(drawn: Drawn) -> None:
+    for table in [each for each in PANELS if each["type"] == "table"]:
+        (organize,) = [t["options"] for t in table["transformations"] if t["id"] == "organize"]
+        (frame,) = drawn.frames("table", table["title"])
+        assert {field["name"] for field in frame["fields"]} <= set(organize["indexByName"])

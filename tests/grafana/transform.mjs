@@ -30,7 +30,6 @@ function legendOf(pattern, metric) {
 
 function frameOf({ metric, value, values }, { refId, legend }) {
   const samples = values ?? [value];
-  const { __name__, ...labels } = metric;
   return toDataFrame({
     refId,
     fields: [
@@ -39,7 +38,7 @@ function frameOf({ metric, value, values }, { refId, legend }) {
         name: "Value",
         type: FieldType.number,
         values: samples.map(([, text]) => Number(text)),
-        labels,
+        labels: metric,
         config: { displayNameFromDS: legendOf(legend, metric) },
       },
     ],
