@@ -145,8 +145,9 @@ def metrics_page(scrape: str) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    own = [f"`{name}`" for name in labels if name not in GPU_LABELS]
-    return ", ".join((["GPU"] if "gpu_uuid" in labels else []) + own)
+    whole = labels.keys() >= set(GPU_LABELS)
+    own = [f"`{name}`" for name in labels if not (whole and name in GPU_LABELS)]
+    return ", ".join([*(["GPU"] if whole else []), *own])
 
 
 def generated_files() -> dict[str, str]:

@@ -1,9 +1,8 @@
 """One GPU out of what several sources say of it: who is believed, and how far apart they are."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from seedance_obs.quantities import COUNTERS
 from seedance_obs.sources.readings import (
     Fabric,
     GpuProcess,
@@ -42,7 +41,7 @@ class MergedGpu:
     disagreement: Mapping[str, float]
     facts: Mapping[str, str]
     mig: tuple[MigReadings, ...]
-    nvlinks: tuple[NvLink, ...]
+    nvlinks: tuple[NvLink, ...] | None
     fabric: Fabric | None
     processes: tuple[GpuProcess, ...] | None
     pods: tuple[Pod, ...]
@@ -70,40 +69,6 @@ def merge(
             views.setdefault(gpu.uuid, {})[snapshot.source] = (snapshot, gpu)
     merged = [_merge_gpu(uuid, views[uuid], orders) for uuid in views]
     return tuple(sorted(merged, key=_position))
-
-
-class CounterMemory:
-    """Keeps a counter from stepping back when another source takes over.
-
-    Two sources read one hardware counter, but the one that samples less often is behind. Its value
-    is not shown until it has caught up; a value that stays behind for `patience_seconds` is a
-    counter that really restarted, as is a lower value from the same source.
-    """
-
-    def __init__(self, *, patience_seconds: float) -> None:
-        self._patience_seconds = patience_seconds
-        self._shown: dict[tuple[str, str], Chosen] = {}
-
-    def hold(self, gpu: MergedGpu) -> MergedGpu:
-        """The GPU with those counters held that have not caught up."""
-        held = {
-            name: self._hold(gpu, name, gpu.readings[name])
-            for name in COUNTERS & gpu.readings.keys()
-        }
-        return replace(gpu, readings={**gpu.readings, **held})
-
-    def _hold(self, gpu: MergedGpu, name: str, chosen: Chosen) -> Chosen:
-        shown = self._shown.get((gpu.uuid, name))
-        behind = (
-            shown is not None
-            and chosen.source != shown.source
-            and chosen.value < shown.value
-            and chosen.taken_at - shown.taken_at <= self._patience_seconds
-        )
-        if shown is not None and behind:
-            return shown
-        self._shown[gpu.uuid, name] = chosen
-        return chosen
 
 
 def _position(gpu: MergedGpu) -> tuple[bool, int, str, str]:
@@ -137,7 +102,7 @@ def _merge_gpu(
         disagreement=disagreement,
         facts={key: value for gpu in reversed(gpus) for key, value in gpu.facts.items()},
         mig=_merge_mig(gpu.mig for gpu in gpus),
-        nvlinks=next((gpu.nvlinks for gpu in gpus if gpu.nvlinks), ()),
+        nvlinks=next((gpu.nvlinks for gpu in gpus if gpu.nvlinks is not None), None),
         fabric=next((gpu.fabric for gpu in gpus if gpu.fabric), None),
         processes=next((gpu.processes for gpu in gpus if gpu.processes is not None), None),
         pods=next((gpu.pods for gpu in gpus if gpu.pods), ()),

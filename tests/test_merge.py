@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedance_obs.config import NodeSettings
-from seedance_obs.merge import CounterMemory, distance, merge
+from seedance_obs.merge import distance, merge
 from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.readings import GpuReadings, MigReadings, SourceSnapshot
 
@@ -83,33 +83,6 @@ def test_mig_instances_are_joined_by_gpu_instance():
     assert [instance.uuid for instance in gpu.mig] == ["MIG-1", "MIG-2", "MIG-3"]
     assert gpu.mig[0].values == {"memory_used_bytes": 5.0, "engine_active_ratio": 0.5}
     assert gpu.mig[1].values == gpu.mig[2].values == {}, "one value cannot be two instances'"
-
-
-def energy(memory: CounterMemory, source: str, taken_at: float, value: float) -> float:
-    readings = GpuReadings("GPU-a", values={"energy_mj": value, "power_watts": value})
-    (gpu,) = merge([snapshot(source, readings, taken_at=taken_at)], ORDERS)
-    held = memory.hold(gpu)
-    assert held.value("power_watts") == value, "only counters are held"
-    shown = held.value("energy_mj")
-    assert shown is not None
-    return shown
-
-
-def test_a_counter_does_not_step_back_when_a_source_that_lags_takes_over():
-    memory = CounterMemory(patience_seconds=30.0)
-    assert energy(memory, "nvml", 0.0, 5_000) == 5_000
-    assert energy(memory, "dcgm", 5.0, 4_900) == 5_000
-    assert energy(memory, "dcgm", 15.0, 5_100) == 5_100
-    assert energy(memory, "nvml", 16.0, 5_200) == 5_200
-
-
-def test_a_counter_that_restarted_is_shown_as_it_is():
-    memory = CounterMemory(patience_seconds=30.0)
-    energy(memory, "nvml", 0.0, 5_000)
-    assert energy(memory, "nvml", 1.0, 40) == 40, "the same source went back: a restart"
-    energy(memory, "nvml", 2.0, 6_000)
-    assert energy(memory, "dcgm", 30.0, 50) == 6_000
-    assert energy(memory, "dcgm", 33.0, 60) == 60, "no sampling interval explains this any more"
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1), st.randoms())

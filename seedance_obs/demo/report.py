@@ -100,7 +100,9 @@ def usage_rows(prometheus: Prometheus, truths: Mapping[str, NodeTruth]) -> tuple
 
 def residual_joules(prometheus: Prometheus) -> float:
     """The most that any GPU's tenants and its board's counter drifted apart between two scrapes."""
-    apart = f"(sum without (tenant) ({ENERGY_COUNTER}) - seedance_gpu_energy_joules_total)"
+    tenants = f"sum by (instance, gpu_uuid) ({ENERGY_COUNTER})"
+    boards = "sum by (instance, gpu_uuid) (seedance_gpu_energy_joules_total)"
+    apart = f"({tenants} - {boards})"
     window = f"[1h:{RESIDUAL_STEP}]"
     samples = prometheus.instant(
         f"max(max_over_time({apart}{window}) - min_over_time({apart}{window}))"

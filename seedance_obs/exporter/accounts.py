@@ -68,11 +68,11 @@ class Accounts:
         """Count XID events."""
         self._xids.update((xid.uuid, xid.code) for xid in xids)
 
-    def tenants(self, labels_of: Callable[[str], tuple[str, ...]]) -> tuple[TenantAccount, ...]:
+    def tenants(self) -> tuple[TenantAccount, ...]:
         """Every account, in a stable order."""
         return tuple(
             TenantAccount(
-                labels=labels_of(uuid),
+                gpu_uuid=uuid,
                 tenant=tenant,
                 held_us=board.held_us[tenant],
                 energy_mj=None if board.energy is None else board.energy_mj[tenant],

@@ -15,8 +15,9 @@ from typing import Protocol
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.accounts import Accounts, tenants_of
+from seedance_obs.exporter.memory import BoardMemory
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState
-from seedance_obs.merge import CounterMemory, MergedGpu, merge
+from seedance_obs.merge import MergedGpu, merge
 from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.readings import SourceSnapshot
 from seedance_obs.sources.sysfs import PciFacts, nvidia_gpus, read_pci
@@ -64,7 +65,7 @@ class Node:
         self._wall = wall
         self._started_at: float | None = None
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
-        self._counters = CounterMemory(patience_seconds=settings.sampler_stale_after_seconds)
+        self._memory = BoardMemory(patience_seconds=settings.sampler_stale_after_seconds)
         self._accounts = Accounts(gap_seconds=settings.sampler_stale_after_seconds)
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -120,7 +121,7 @@ class Node:
             owners = {pid: user for known in self._owners.values() for pid, user in known.items()}
         self._refresh_pci(now)
         merged = merge(snapshots, self._orders)
-        gpus = self._locate([self._counters.hold(gpu) for gpu in merged])
+        gpus = self._locate([self._memory.complete(gpu) for gpu in merged])
         if self._started_at is None and snapshots:
             self._started_at = self._wall()
         for gpu in gpus:
@@ -136,7 +137,7 @@ class Node:
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
             xid_errors=self._accounts.xids(self._labels_of),
-            accounts=self._accounts.tenants(self._labels_of),
+            accounts=self._accounts.tenants(),
         )
         return self.view
 
@@ -222,7 +223,7 @@ def _linked(gpu: MergedGpu) -> LinkedGpu | None:
         rack = rack_domain(
             fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
         )
-    peers = frozenset(link.remote_bus_id or HIDDEN_SWITCH for link in gpu.nvlinks)
+    peers = frozenset(link.remote_bus_id or HIDDEN_SWITCH for link in gpu.nvlinks or ())
     return LinkedGpu(pci_bus_id=gpu.pci_bus_id, peers=peers, rack=rack)
 
 

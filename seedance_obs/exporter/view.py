@@ -52,7 +52,7 @@ class SourceState:
 class TenantAccount:
     """What one tenant has used of one GPU since this exporter first saw it there."""
 
-    labels: tuple[str, ...]
+    gpu_uuid: str
     tenant: str
     held_us: int
     energy_mj: int | None

@@ -69,7 +69,7 @@ class GpuReadings:
     values: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     mig: tuple[MigReadings, ...] = ()
-    nvlinks: tuple[NvLink, ...] = ()
+    nvlinks: tuple[NvLink, ...] | None = None  # None: this source cannot tell
     fabric: Fabric | None = None
     processes: tuple[GpuProcess, ...] | None = None  # None: this source cannot list them
     pods: tuple[Pod, ...] = ()

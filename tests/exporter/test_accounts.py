@@ -21,10 +21,7 @@ def seen(at: float, energy_mj: int | None, source: str = "nvml"):
 
 
 def balances(accounts: Accounts) -> dict[str, tuple[int, int | None]]:
-    return {
-        account.tenant: (account.held_us, account.energy_mj)
-        for account in accounts.tenants(lambda uuid: (uuid,))
-    }
+    return {account.tenant: (account.held_us, account.energy_mj) for account in accounts.tenants()}
 
 
 @given(

@@ -94,7 +94,7 @@ def test_a_lost_gpu_takes_its_readings_along_and_leaves_its_accounts_and_xids(ho
     assert samples(host, "seedance_gpus_expected") == {(): 2.0}
     assert samples(host, "seedance_gpus_seen") == {(): 1.0}
     assert samples(host, "seedance_gpu_xid_errors_total") == {("1", "79"): 1.0}
-    assert set(samples(host, "seedance_tenant_gpu_seconds_total")) == {("0",), ("1",)}
+    assert host.scrape().count("seedance_tenant_gpu_seconds_total{") == 2
 
 
 def test_an_xid_that_two_sources_tell_of_is_counted_once(host, sources):
@@ -181,5 +181,5 @@ def test_a_view_that_is_replaced_during_a_scrape_does_not_mix_with_the_old(
     for _ in range(2):
         text = host.scrape()
         board = samples_of(text, "seedance_gpu_energy_joules_total")["0",]
-        tenants = sum(samples_of(text, "seedance_tenant_gpu_energy_joules_total").values())
+        tenants = samples_of(text, "seedance_tenant_gpu_energy_joules_total")[()]
         assert board - 1.0 == tenants

@@ -1,11 +1,15 @@
-"""Who held each GPU and who burned its energy, as counters that add up to the board's own."""
+"""Who held each GPU and who burned its energy, as counters that add up to the board's own.
+
+These series are what people pay by, so they carry the GPU's UUID alone: no change of what is known
+of its place or its mode may end one and begin another.
+"""
 
 from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from seedance_obs.exporter.registry import register
-from seedance_obs.exporter.view import GPU_LABELS, NodeView
+from seedance_obs.exporter.view import NodeView
 
 ABOUT = (
     "A tenant is the namespace of the pod that holds the GPU, else the user of its processes; "
@@ -20,7 +24,7 @@ class TenantCollector:
 
     def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
         """The families of one scrape."""
-        labels = [*GPU_LABELS, "tenant"]
+        labels = ["gpu_uuid", "tenant"]
         held = CounterMetricFamily(
             "seedance_tenant_gpu_seconds", f"GPU time by tenant. {ABOUT}", labels=labels
         )
@@ -30,8 +34,8 @@ class TenantCollector:
             labels=labels,
         )
         for account in view.accounts:
-            held.add_metric([*account.labels, account.tenant], account.held_us / 1_000_000)
+            held.add_metric([account.gpu_uuid, account.tenant], account.held_us / 1_000_000)
             if account.energy_mj is not None:
-                values = [*account.labels, account.tenant]
+                values = [account.gpu_uuid, account.tenant]
                 energy.add_metric(values, account.energy_mj / 1000)
         yield from (held, energy)

@@ -36,7 +36,7 @@ class Board:
     model: str | None
     facts: dict[str, str]
     maxima: dict[str, float]
-    nvlinks: tuple[NvLink, ...] = ()
+    nvlinks: tuple[NvLink, ...] | None = None
     fabric: Fabric | None = None
     mig: bool = False
     unsupported: set[tuple[str, str | None, tuple[int, ...]]] = field(default_factory=set)
@@ -61,7 +61,7 @@ def describe(library: NvmlLibrary, index: int) -> Board:
         model=model if isinstance(model, str) else None,
         facts=dict(_facts(library, name)),
         maxima=dict(_maxima(library, name)),
-        nvlinks=tuple(_nvlinks(library, name)),
+        nvlinks=_nvlinks(library, name),
         fabric=_fabric(library, name),
     )
 
@@ -103,25 +103,35 @@ def _maxima(library: NvmlLibrary, name: str) -> Iterator[tuple[str, float]]:
             yield quantity, answer
 
 
-def _nvlinks(library: NvmlLibrary, name: str) -> Iterator[NvLink]:
-    for link in range(MAX_NVLINKS):
+def _nvlinks(library: NvmlLibrary, name: str) -> tuple[NvLink, ...] | None:
+    """The active links; None where NVML does not say, as for every board in MIG mode."""
+    links = []
+    for number in range(MAX_NVLINKS):
         try:
-            if library.call("nvmlDeviceGetNvLinkState", name, link) != LINK_ACTIVE:
-                continue
+            active = library.call("nvmlDeviceGetNvLinkState", name, number) == LINK_ACTIVE
         except NvmlError as error:
-            # NOT_SUPPORTED: no NVLink at all; INVALID_ARGUMENT: past the board's last link.
+            if error.code in NEVER_AGAIN and number == 0:
+                return None
             if error.code in (nvml.INVALID_ARGUMENT, *NEVER_AGAIN):
-                return
+                break  # past the board's last link
+            if error.code in (nvml.GPU_IS_LOST, *DRIVER_GONE):
+                raise
             continue
-        kind = optional(library, "nvmlDeviceGetNvLinkRemoteDeviceType", name, link)
-        remote = optional(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", name, link)
-        yield NvLink(
-            link=link,
-            remote_kind=_REMOTE_KINDS.get(kind, "unknown") if isinstance(kind, int) else "unknown",
-            remote_bus_id=(
-                canonical_bus_id(str(remote["busId"])) if isinstance(remote, dict) else None
-            ),
-        )
+        if active:
+            links.append(_nvlink(library, name, number))
+    return tuple(links)
+
+
+def _nvlink(library: NvmlLibrary, name: str, number: int) -> NvLink:
+    kind = optional(library, "nvmlDeviceGetNvLinkRemoteDeviceType", name, number)
+    remote = optional(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", name, number)
+    return NvLink(
+        link=number,
+        remote_kind=_REMOTE_KINDS.get(kind, "unknown") if isinstance(kind, int) else "unknown",
+        remote_bus_id=(
+            canonical_bus_id(str(remote["busId"])) if isinstance(remote, dict) else None
+        ),
+    )
 
 
 def _fabric(library: NvmlLibrary, name: str) -> Fabric | None:
