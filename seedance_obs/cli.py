@@ -101,6 +101,7 @@ def exporter_node(config_file: Path | None, **flags: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def demo(source: str, dcgm_url: str, *, once: bool, as_json: bool) -> None:
     """Start the whole stack here: exporters, Prometheus, Alertmanager and the cost app."""
+    _need_extra("dash", "web")
     from seedance_obs.demo.run import run_demo
 
     run_demo(source, dcgm_url=dcgm_url, once=once, as_json=as_json)

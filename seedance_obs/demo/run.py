@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import ProxyHandler, build_opener
 
 import click
 from rich.console import Console
@@ -25,7 +23,7 @@ from seedance_obs.demo.report import (
     usage_rows,
 )
 from seedance_obs.demo.simulation import running_simulation
-from seedance_obs.demo.stack import START_PATIENCE_SECONDS, Stack, Target, answers, running_stack
+from seedance_obs.demo.stack import START_PATIENCE_SECONDS, Stack, Target, read_page, running_stack
 from seedance_obs.errors import SeedanceError, SourceUnavailableError
 from seedance_obs.promql.client import Prometheus
 from seedance_obs.sources.sim.fleet import DEMO_FLEET
@@ -34,7 +32,6 @@ INJECTED_ALERT = "SeedanceGpuXidCritical"
 EPOCH_LEAD_SECONDS = 8.0  # time in the fleet begins when every exporter is there to see it
 DCGM_INTERVAL_SECONDS = "2"
 FIRST_TABLE_AFTER_SECONDS = {"sim": 40.0, "nvml": 15.0}
-_OPENER = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +127,7 @@ def _observe(fleet: Fleet, stack: Stack) -> Report:
     prometheus = Prometheus(stack.prometheus_url)
     wait = START_PATIENCE_SECONDS
     wait_until(
-        lambda: answers(f"{stack.prometheus_url}/-/ready"),
+        lambda: read_page(f"{stack.prometheus_url}/-/ready") is not None,
         stack.programs,
         seconds=wait,
         what="Prometheus becoming ready",
@@ -154,7 +151,7 @@ def _observe(fleet: Fleet, stack: Stack) -> Report:
         )
         alert_after = round(time.monotonic() - started, 1)
     wait_until(
-        lambda: answers(f"{stack.web_url}/"),
+        lambda: read_page(stack.web_url) is not None,
         stack.programs,
         seconds=wait,
         what="the cost app answering",
@@ -168,7 +165,7 @@ def _observe(fleet: Fleet, stack: Stack) -> Report:
         alert=fleet.alert,
         alert_seen_after_seconds=alert_after,
         page=stack.web_url,
-        page_answers=answers(f"{stack.web_url}/"),
+        page_answers=read_page(stack.web_url) is not None,
         residual_joules=residual_joules(prometheus),
         rows=usage_rows(prometheus, fleet.truths),
     )
@@ -193,11 +190,8 @@ def _require_nvml(prometheus: Prometheus, stack: Stack) -> None:
 
 
 def _alert_arrived(stack: Stack, name: str) -> bool:
-    try:
-        with _OPENER.open(f"{stack.alertmanager_url}/api/v2/alerts", timeout=5.0) as response:
-            alerts = json.load(response)
-    except (URLError, OSError, ValueError):
-        return False
+    page = read_page(f"{stack.alertmanager_url}/api/v2/alerts")
+    alerts = json.loads(page) if page else []
     return any(alert["labels"].get("alertname") == name for alert in alerts)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
@@ -76,13 +77,13 @@ def running_stack(targets: Sequence[Target], folder: Path) -> Iterator[Stack]:
         programs.stop()
 
 
-def answers(url: str, *, timeout_seconds: float = 5.0) -> bool:
-    """Whether a page answers with 200."""
+def read_page(url: str, *, timeout_seconds: float = 5.0) -> bytes | None:
+    """A page of the stack, or None while it does not answer with 200."""
     try:
         with _OPENER.open(url, timeout=timeout_seconds) as response:
-            return bool(response.status == 200)
+            return response.read() if response.status == HTTPStatus.OK else None
     except (URLError, OSError):
-        return False
+        return None
 
 
 def _start_exporter(programs: Programs, target: Target, address: str) -> None:
