@@ -99,8 +99,10 @@ def _capture_nvml(
     reason = ""
     try:
         _, stderr = process.communicate(timeout=deadline_seconds)
-        if process.returncode:
-            reason = stderr.decode(errors="replace").strip().splitlines()[-1:][0]
+        reason = "".join(stderr.decode(errors="replace").splitlines()[-1:])
+        if process.returncode == UsageError.exit_code:
+            file.unlink(missing_ok=True)
+            raise UsageError(reason)
     except subprocess.TimeoutExpired:
         kill_process(process, grace_seconds=1.0)
         reason = f"the driver did not finish within {deadline_seconds:g} s"

@@ -136,6 +136,7 @@ def web(prometheus_url: str, listen: str) -> None:
 @click.option("--nvml-library", default="pynvml", show_default=True, help="See exporter node.")
 @click.option(
     "--deadline-seconds",
+    type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     help="How long the driver may take before the recording is cut off.",

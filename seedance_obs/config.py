@@ -111,6 +111,12 @@ class NodeSettings:
             value = getattr(self, option.name)
             if option.name.endswith("_seconds") and not 0 < value < math.inf:
                 raise UsageError(f"{dotted(option.name)} = {value}: more than 0 seconds is needed")
+        kind, colon, argument = self.nvml_library.partition(":")
+        if self.nvml_library != "pynvml" and not (kind in ("sim", "replay") and colon and argument):
+            raise UsageError(
+                f"nvml.library = {self.nvml_library!r}: "
+                "wanted pynvml, sim:MACHINE@EPOCH or replay:FILE"
+            )
         if self.node_expected_gpus < 0:
             raise UsageError(f"node.expected_gpus = {self.node_expected_gpus}: 0 or more is needed")
         if self.dcgm_page_limit_bytes < 1:

@@ -57,6 +57,7 @@ def test_flag_beats_environment_beats_file_beats_default(tmp_path):
         ("[sampler]\ninterval_seconds = nan\n", "more than 0 seconds"),
         ("[server]\naddress = '9400'\n", "wanted HOST:PORT"),
         ("[dcgm]\nurl = 'node:9400'\n", "an http:// URL is needed"),
+        ("[nvml]\nlibrary = 'pynvlm'\n", "wanted pynvml, sim:MACHINE@EPOCH or replay:FILE"),
         ("interval = 3\n", "stands outside a table"),
         ("[nvml\n", "is not valid TOML"),
     ],

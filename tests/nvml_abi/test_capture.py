@@ -85,6 +85,22 @@ def test_a_host_without_a_driver_is_a_capture_too(tmp_path):
     assert "left out" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("library", "sentence"),
+    [
+        ("nope", "nvml.library = 'nope': wanted pynvml,"),
+        ("sim:nope", "NAME_OR_PATH@UNIX_SECONDS"),
+        ("replay:/nowhere/nvml.jsonl", "cannot read the NVML recording /nowhere/nvml.jsonl"),
+    ],
+)
+def test_a_library_that_does_not_exist_is_a_usage_error(library, sentence, tmp_path):
+    done = capture(tmp_path / "captured", {}, "--nvml-library", library)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("captured/*"))
+
+
 def test_an_old_capture_is_not_overwritten(tmp_path):
     (tmp_path / "host.toml").touch()
     done = capture(tmp_path, {})

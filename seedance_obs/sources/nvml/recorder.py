@@ -4,13 +4,11 @@ import sys
 import time
 from pathlib import Path
 
-from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.errors import SeedanceError
 from seedance_obs.processes import die_with_parent
 from seedance_obs.sources.nvml.reader import NvmlReader
 from seedance_obs.sources.nvml.recording import RecordingLibrary
 from seedance_obs.sources.nvml.worker import open_library
-
-EXIT_UNAVAILABLE = 3
 
 
 def record(spec: str, file: Path, *, passes: int, pause_seconds: float) -> None:
@@ -36,9 +34,9 @@ def main() -> None:
     spec, file, passes, pause = sys.argv[1:]
     try:
         record(spec, Path(file), passes=int(passes), pause_seconds=float(pause))
-    except SourceUnavailableError as error:
+    except SeedanceError as error:
         print(error, file=sys.stderr)
-        sys.exit(EXIT_UNAVAILABLE)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.errors import SeedanceError, UsageError
 from seedance_obs.processes import die_with_parent
 from seedance_obs.sources.nvml.library import NvmlLibrary
 from seedance_obs.sources.nvml.reader import NvmlReader
@@ -19,6 +19,9 @@ def open_library(spec: str) -> NvmlLibrary:
     """The library behind `pynvml`, `sim:MACHINE@EPOCH` or `replay:FILE`.
 
     Imports only what the spec needs: a node with a driver never loads the simulator.
+
+    Raises:
+        UsageError: the machine or the recording cannot be read.
     """
     kind, _, argument = spec.partition(":")
     if kind == "sim":
@@ -28,10 +31,17 @@ def open_library(spec: str) -> NvmlLibrary:
     if kind == "replay":
         from seedance_obs.sources.nvml.recording import ReplayLibrary
 
-        return ReplayLibrary(Path(argument).read_text(encoding="utf-8").splitlines())
+        return ReplayLibrary(_recorded_lines(Path(argument)))
     from seedance_obs.sources.nvml.binding import PynvmlLibrary
 
     return PynvmlLibrary()
+
+
+def _recorded_lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the NVML recording {file}: {error}") from error
 
 
 def serve(connection: Connection, spec: str) -> None:
@@ -44,7 +54,7 @@ def serve(connection: Connection, spec: str) -> None:
                 reader = NvmlReader(open_library(spec))
                 reader.start()
             connection.send(reader.read())
-    except SourceUnavailableError as error:
+    except SeedanceError as error:
         connection.send(str(error))
     except (EOFError, ConnectionError):
         pass  # the parent has closed its end: let go of the driver
