@@ -127,6 +127,8 @@ class Node:
         for gpu in gpus:
             self._accounts.advance(gpu.merged, tenants_of(gpu.merged, owners.get))
         self._most_seen = max(self._most_seen, len(gpus))
+        with self._lock:
+            xid_errors = self._accounts.xids(self._labels_of)
         self.view = NodeView(
             node_name=self.view.node_name,
             started_at=self._started_at,
@@ -136,7 +138,7 @@ class Node:
             sources={**states, **self._file_system_states()},
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
-            xid_errors=self._accounts.xids(self._labels_of),
+            xid_errors=xid_errors,
             accounts=self._accounts.tenants(),
         )
         return self.view

@@ -9,6 +9,7 @@ from seedance_obs.exporter.node import Node
 
 LOG = logging.getLogger(__name__)
 FIRST_VIEW_PATIENCE_SECONDS = 10.0
+STOP_PATIENCE_SECONDS = 3.0
 
 
 class Sampler:
@@ -44,7 +45,7 @@ class Sampler:
         """Stop all threads and let the sources go; a hung driver does not hold this up."""
         self._stopping.set()
         for thread in self._threads:
-            thread.join(timeout=2.0)
+            thread.join(timeout=STOP_PATIENCE_SECONDS)
         self._node.close()
 
     @property
@@ -74,6 +75,8 @@ class Sampler:
             if first:
                 self._asked.release()
                 first = False
+        # Here, since a child process that this thread started is killed when the thread ends.
+        self._node.sources[name].close()
 
     def _assemble_forever(self) -> None:
         patience = self._monotonic() + FIRST_VIEW_PATIENCE_SECONDS
