@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,11 +37,13 @@ PCI_FILES = (
     "max_link_speed",
     "max_link_width",
 )
-_OWNER_LABEL = re.compile(
-    r"\b(hostname|pod|pod_name|pod_uid|namespace|pod_namespace|container|container_name|hpc_job)"
-    r'="((?:[^"\\]|\\.)+)"',
+# Labels that describe a device; whatever else a page's owner added may name people or projects.
+DEVICE_LABEL = re.compile(
+    r"gpu|uuid|gpu_uuid|pci_bus_id|device|model_?name|GPU_I_.+|DCGM_.+|err_code|err_msg|xid|"
+    r"window_size_in_ms|nvlink|nvswitch|cpu|cpucore|vgpu",
     re.IGNORECASE,
 )
+_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def capture(folder: Path, settings: NodeSettings, *, deadline_seconds: float) ->
         _capture_pci(folder / "pci.json", settings),
         _capture_dcgm(folder / "dcgm.prom", settings, anonymiser),
     ]
-    text = _host_toml(parts, settings.nvml_library)
+    text = anonymiser.text(_host_toml(parts, settings.nvml_library))
     (folder / "host.toml").write_text(text, encoding="utf-8")
     return [*parts, Part("host.toml", "what the other files are", written=True)]
 
@@ -84,31 +87,37 @@ def _capture_nvml(
 ) -> Part:
     if not settings.nvml_enabled:
         return Part(file.name, "NVML is switched off in the settings", written=False)
-    process = subprocess.Popen(
-        python_command(
-            "seedance_obs.sources.nvml.recorder",
-            settings.nvml_library,
-            str(file),
-            str(PASSES),
-            str(PAUSE_SECONDS),
-        ),
-        env=python_environment(),
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    reason = ""
-    try:
-        _, stderr = process.communicate(timeout=deadline_seconds)
-        reason = "".join(stderr.decode(errors="replace").splitlines()[-1:])
-        if process.returncode == UsageError.exit_code:
-            file.unlink(missing_ok=True)
-            raise UsageError(reason)
-    except subprocess.TimeoutExpired:
-        kill_process(process, grace_seconds=1.0)
-        reason = f"the driver did not finish within {deadline_seconds:g} s"
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    with tempfile.TemporaryDirectory(prefix="seedance-capture-") as folder:
+        raw = Path(folder) / file.name  # real names stay out of the capture, whatever happens
+        reason = _record(raw, settings, deadline_seconds)
+        lines = raw.read_text(encoding="utf-8").splitlines() if raw.exists() else []
     file.write_text("".join(f"{line}\n" for line in anonymiser.recording(lines)), encoding="utf-8")
     return Part(file.name, "; ".join(filter(None, (reason, _summary(lines)))), written=True)
+
+
+def _record(raw: Path, settings: NodeSettings, deadline_seconds: float) -> str:
+    """Record the driver in a child process; why the recording is short, or nothing."""
+    command = python_command(
+        "seedance_obs.sources.nvml.recorder",
+        settings.nvml_library,
+        str(raw),
+        str(PASSES),
+        str(PAUSE_SECONDS),
+    )
+    process = subprocess.Popen(
+        command, env=python_environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        _, stderr = process.communicate(timeout=deadline_seconds)
+    except subprocess.TimeoutExpired:
+        kill_process(process, grace_seconds=1.0)
+        return f"the driver did not finish within {deadline_seconds:g} s"
+    said = "".join(stderr.decode(errors="replace").splitlines()[-1:])
+    if process.returncode == UsageError.exit_code:
+        raise UsageError(said)
+    if process.returncode:
+        return said or f"the driver's library ended the recorder with status {process.returncode}"
+    return ""
 
 
 def _summary(lines: list[str]) -> str:
@@ -176,15 +185,17 @@ def _without_owners(page: str) -> str:
 
     def stand_in(match: re.Match[str]) -> str:
         label, value = match[1], match[2]
+        if DEVICE_LABEL.fullmatch(label):
+            return match[0]
         count = sum(1 for known, _ in names if known == label) + 1
         return f'{label}="{names.setdefault((label, value), f"{label.lower()}-{count}")}"'
 
-    return _OWNER_LABEL.sub(stand_in, page)
+    return _LABEL.sub(stand_in, page)
 
 
 def _host_toml(parts: list[Part], nvml_library: str) -> str:
     kind, _, name = nvml_library.partition(":")
-    origin = [f'about = "captured from {kind} {name.partition("@")[0]}"']
+    origin = ["about = " + json.dumps(f"captured from {kind} {name.partition('@')[0]}")]
     if kind == "pynvml":
         system = f"{platform.system()} {platform.release()} {platform.machine()}"
         origin = ['about = "captured from a real machine"', f'kernel = "{system}"']

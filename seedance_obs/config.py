@@ -119,6 +119,13 @@ class NodeSettings:
             )
         if self.node_expected_gpus < 0:
             raise UsageError(f"node.expected_gpus = {self.node_expected_gpus}: 0 or more is needed")
+        stale = self.sampler_stale_after_seconds
+        for name in ("sampler_interval_seconds", "dcgm_interval_seconds"):
+            if getattr(self, name) >= stale:
+                raise UsageError(
+                    f"{dotted(name)} = {getattr(self, name):g}: less than "
+                    f"sampler.stale_after_seconds ({stale:g}) is needed, else readings come and go"
+                )
         if self.dcgm_page_limit_bytes < 1:
             raise UsageError("dcgm.page_limit_bytes: 1 or more is needed")
         if self.dcgm_url and urlsplit(self.dcgm_url).scheme != "http":
@@ -131,10 +138,12 @@ class NodeSettings:
         for entry in self.merge_order:
             name, _, sources = entry.partition("=")
             chosen = tuple(part.strip() for part in sources.split(",") if part.strip())
-            if name.strip() not in orders or not chosen or set(chosen) - {"nvml", "dcgm"}:
+            known = orders.get(name.strip(), ())
+            if not chosen or not set(chosen) <= set(known):
                 raise UsageError(
-                    f"merge.order entry {entry!r}: wanted QUANTITY=SOURCE[,SOURCE] with sources "
-                    f"nvml and dcgm and a quantity such as {', '.join(sorted(orders)[:3])}"
+                    f"merge.order entry {entry!r}: wanted QUANTITY=SOURCE[,SOURCE] with a quantity "
+                    f"such as {', '.join(sorted(orders)[:3])} and sources that can read it"
+                    + (f" ({', '.join(known)})" if known else "")
                 )
             orders[name.strip()] = chosen
         return orders
@@ -155,7 +164,7 @@ def split_address(text: str, what: str) -> tuple[str, int]:
         UsageError: it is not an address and a port from 0 to 65535.
     """
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise UsageError(f"{what} = {text!r}: wanted HOST:PORT, for example 127.0.0.1:19400")
     return host.strip("[]"), int(port)
 

@@ -44,7 +44,8 @@ class MergedGpu:
     nvlinks: tuple[NvLink, ...] | None
     fabric: Fabric | None
     processes: tuple[GpuProcess, ...] | None
-    pods: tuple[Pod, ...]
+    pods: tuple[Pod, ...] | None
+    pod_managed: bool = False  # a pod has been seen on it before
 
     def value(self, quantity: str) -> float | None:
         """The believed value, or None where no source has a reading."""
@@ -105,7 +106,7 @@ def _merge_gpu(
         nvlinks=next((gpu.nvlinks for gpu in gpus if gpu.nvlinks is not None), None),
         fabric=next((gpu.fabric for gpu in gpus if gpu.fabric), None),
         processes=next((gpu.processes for gpu in gpus if gpu.processes is not None), None),
-        pods=next((gpu.pods for gpu in gpus if gpu.pods), ()),
+        pods=next((gpu.pods for gpu in gpus if gpu.pods is not None), None),
     )
 
 

@@ -43,7 +43,7 @@ class Report:
     alert_seen_after_seconds: float | None
     page: str
     page_answers: bool
-    residual_joules: float
+    residual_joules: float | None  # None where no board has an energy counter
     rows: tuple[Row, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -80,16 +80,17 @@ def usage_rows(prometheus: Prometheus, truths: Mapping[str, NodeTruth]) -> tuple
     seconds = _by_node_and_tenant(prometheus, SECONDS_COUNTER, at)
     joules = _by_node_and_tenant(prometheus, ENERGY_COUNTER, at)
     true = {node: known.until_last_reading(prometheus, at) for node, known in truths.items()}
+    accounts = {key for key, value in seconds.items() if value} | {
+        (node, tenant) for node, known in true.items() if known for tenant in known[0]
+    }
     rows = []
-    for node, tenant in sorted(seconds, key=lambda key: (key[0], _tenant_order(key[1]))):
+    for node, tenant in sorted(accounts, key=lambda key: (key[0], _tenant_order(key[1]))):
         known = true.get(node)
-        if not seconds[node, tenant]:
-            continue  # an account that was opened and never used
         rows.append(
             Row(
                 node=node,
                 tenant=tenant,
-                gpu_seconds=seconds[node, tenant],
+                gpu_seconds=seconds.get((node, tenant), 0.0),
                 joules=joules.get((node, tenant), 0.0),
                 true_gpu_seconds=known and known[0].get(tenant, 0.0),
                 true_joules=known and known[1].get(tenant, 0.0),
@@ -98,7 +99,7 @@ def usage_rows(prometheus: Prometheus, truths: Mapping[str, NodeTruth]) -> tuple
     return tuple(rows)
 
 
-def residual_joules(prometheus: Prometheus) -> float:
+def residual_joules(prometheus: Prometheus) -> float | None:
     """The most that any GPU's tenants and its board's counter drifted apart between two scrapes."""
     tenants = f"sum by (instance, gpu_uuid) ({ENERGY_COUNTER})"
     boards = "sum by (instance, gpu_uuid) (seedance_gpu_energy_joules_total)"
@@ -107,12 +108,12 @@ def residual_joules(prometheus: Prometheus) -> float:
     samples = prometheus.instant(
         f"max(max_over_time({apart}{window}) - min_over_time({apart}{window}))"
     )
-    return round(samples[0].value, 3) if samples else 0.0
+    return round(samples[0].value, 3) if samples else None
 
 
 def series_count(prometheus: Prometheus) -> int:
     """Series of the fleet's exporters that Prometheus holds now."""
-    samples = prometheus.instant('count({job="gpu"})')
+    samples = prometheus.instant('count({__name__=~"seedance_.+",job="gpu"})')
     return int(samples[0].value) if samples else 0
 
 

@@ -197,9 +197,14 @@ def _alert_arrived(stack: Stack, name: str) -> bool:
 
 def _print_report(console: Console, report: Report) -> None:
     print_rows(report.rows, console)
+    residual = report.residual_joules
     console.print(
-        f"\n{report.targets_up} of {report.targets} targets up, {report.series} series; tenants "
-        f"and boards differ by {report.residual_joules:g} J",
+        f"\n{report.targets_up} of {report.targets} targets up, {report.series} series; "
+        + (
+            "no board has an energy counter"
+            if residual is None
+            else f"tenants and boards differ by {residual:g} J"
+        ),
         highlight=False,
     )
     if report.alert is not None:

@@ -23,7 +23,7 @@ def tenants_of(gpu: MergedGpu, user_of: Callable[[int], str | None]) -> tuple[st
     """Who holds a GPU now: the namespaces of its pods, else the users of its compute processes."""
     if gpu.pods:
         return tuple(sorted({pod.namespace for pod in gpu.pods}))
-    if gpu.processes is None:
+    if gpu.processes is None or (gpu.pods is None and gpu.pod_managed):
         return (UNOBSERVED,)
     users = {
         user_of(process.pid) or UNKNOWN_TENANT for process in gpu.processes if not process.graphics
@@ -47,7 +47,7 @@ class Accounts:
     def __init__(self, *, gap_seconds: float) -> None:
         self._gap_seconds = gap_seconds
         self._boards: dict[str, _Board] = {}
-        self._xids: Counter[tuple[str, int]] = Counter()
+        self._xids: dict[str, Counter[tuple[str, int]]] = {}  # by source
 
     def advance(self, gpu: MergedGpu, tenants: Sequence[str]) -> None:
         """Book what passed on one GPU since its last sighting to those who hold it now."""
@@ -64,9 +64,10 @@ class Accounts:
         if energy is not None:
             self._book_energy(board, energy, holders)
 
-    def count_xids(self, xids: Iterable[Xid]) -> None:
-        """Count XID events."""
-        self._xids.update((xid.uuid, xid.code) for xid in xids)
+    def count_xids(self, source: str, xids: Iterable[Xid]) -> None:
+        """Count the XID events that a source tells of."""
+        counts = self._xids.setdefault(source, Counter())
+        counts.update((xid.uuid, xid.code) for xid in xids)
 
     def tenants(self) -> tuple[TenantAccount, ...]:
         """Every account, in a stable order."""
@@ -84,16 +85,22 @@ class Accounts:
     def xids(
         self, labels_of: Callable[[str], tuple[str, ...]]
     ) -> dict[tuple[tuple[str, ...], int], int]:
-        """XID counts by GPU labels and code, lost GPUs included."""
-        return {
-            (labels_of(uuid), code): count for (uuid, code), count in sorted(self._xids.items())
-        }
+        """XID counts by GPU labels and code, lost GPUs included.
+
+        Sources tell of the same events and each may miss some: the one that saw most is right.
+        """
+        most: Counter[tuple[str, int]] = Counter()
+        for counts in self._xids.values():
+            most |= counts
+        return {(labels_of(uuid), code): count for (uuid, code), count in sorted(most.items())}
 
     def _book_energy(self, board: _Board, energy: Chosen, holders: dict[str, int]) -> None:
         last = board.energy
         board.energy = energy
         if last is None or energy == last:
             return
+        if energy.taken_at - last.taken_at > self._gap_seconds:
+            holders = {UNOBSERVED: 1}
         delta_mj = int(energy.value) - int(last.value)
         if delta_mj < 0:
             # The counter restarted with the driver; what it shows now nobody watched being burned.

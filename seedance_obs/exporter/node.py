@@ -25,6 +25,7 @@ from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domai
 
 LOG = logging.getLogger(__name__)
 PCI_REFRESH_SECONDS = 60.0
+COUNTER_PATIENCE_SECONDS = 120.0  # several of dcgm-exporter's collection intervals
 
 
 class Source(Protocol):
@@ -65,7 +66,7 @@ class Node:
         self._wall = wall
         self._started_at: float | None = None
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
-        self._memory = BoardMemory(patience_seconds=settings.sampler_stale_after_seconds)
+        self._memory = BoardMemory(patience_seconds=COUNTER_PATIENCE_SECONDS)
         self._accounts = Accounts(gap_seconds=settings.sampler_stale_after_seconds)
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -75,6 +76,7 @@ class Node:
         self._dropped: Counter[tuple[str, str]] = Counter()
         self._labels: dict[str, tuple[str, ...]] = {}
         self._pci: dict[str, PciFacts | None] = {}
+        self._domains: dict[str, str] = {}  # by PCI address
         self._pci_gpus = 0
         self._pci_read_at: float | None = None
         self._most_seen = 0
@@ -88,6 +90,10 @@ class Node:
             snapshot = source.read()
         except SourceUnavailableError as error:
             fault = str(error)
+        except Exception as error:
+            fault = f"a fault of this exporter: {error!r}"
+            if fault != self._faults.get(name):
+                LOG.exception("event=source_broken source=%s", name)
         self._log_change(name, fault)
         owners = {} if snapshot is None else self._find_owners(snapshot)
         with self._lock:
@@ -102,8 +108,7 @@ class Node:
             if snapshot is not None:
                 self._latest[name] = snapshot
                 self._owners[name] = owners
-                if not any(self._states[other].up for other in self._before(name)):
-                    self._accounts.count_xids(snapshot.xids)
+                self._accounts.count_xids(name, snapshot.xids)
                 for reason, count in snapshot.dropped.items():
                     self._dropped[name, reason] += count
 
@@ -148,11 +153,6 @@ class Node:
         for source in self.sources.values():
             source.close()
 
-    def _before(self, name: str) -> list[str]:
-        """The sources asked so far that are trusted more, whose events are not counted again."""
-        names = list(self.sources)
-        return [other for other in names[: names.index(name)] if other in self._states]
-
     def _log_change(self, name: str, fault: str) -> None:
         before = self._faults.get(name, "")
         self._faults[name] = fault
@@ -170,27 +170,42 @@ class Node:
     def _refresh_pci(self, now: float) -> None:
         if self._pci_read_at is None or now - self._pci_read_at >= PCI_REFRESH_SECONDS:
             self._pci_read_at = now
-            self._pci.clear()
             self._pci_gpus = len(nvidia_gpus(self._sysfs_root) or ())
+            for bus_id in self._pci:
+                self._read_pci(bus_id)
+
+    def _read_pci(self, bus_id: str) -> PciFacts | None:
+        """PCI facts now; what was known stays when the bus has nothing to say any more."""
+        facts = read_pci(self._sysfs_root, bus_id)
+        if facts is not None or bus_id not in self._pci:
+            self._pci[bus_id] = facts
+        return self._pci[bus_id]
 
     def _pci_facts(self, bus_id: str | None) -> PciFacts | None:
         if bus_id is None:
             return None
-        if bus_id not in self._pci:
-            self._pci[bus_id] = read_pci(self._sysfs_root, bus_id)
-        return self._pci[bus_id]
+        return self._pci[bus_id] if bus_id in self._pci else self._read_pci(bus_id)
 
     def _locate(self, gpus: Sequence[MergedGpu]) -> tuple[LocatedGpu, ...]:
-        domains = nvlink_domains(
-            self.view.node_name,
-            [linked for gpu in gpus if (linked := _linked(gpu)) is not None],
-        )
+        domains = self._domains_of(gpus)
         located = []
         for gpu in gpus:
             labels = _labels(gpu, self._pci_facts(gpu.pci_bus_id), domains)
             self._labels[gpu.uuid] = labels
             located.append(LocatedGpu(merged=gpu, labels=labels))
         return tuple(located)
+
+    def _domains_of(self, gpus: Sequence[MergedGpu]) -> Mapping[str, str]:
+        """Each GPU's NVLink domain; a domain keeps its name when one of its GPUs is lost."""
+        places = {gpu.pci_bus_id for gpu in gpus}
+        lost = [gpu for gpu in self._memory.boards() if gpu.pci_bus_id not in places]
+        linked = [gpu for gpu in map(_linked, [*gpus, *lost]) if gpu is not None]
+        domains = nvlink_domains(self.view.node_name, linked)
+        racks = {gpu.pci_bus_id for gpu in linked if gpu.rack is not None}
+        for bus_id, domain in domains.items():
+            if bus_id in racks or bus_id not in self._domains:
+                self._domains[bus_id] = domain
+        return self._domains
 
     def _missing(self, gpus: Sequence[LocatedGpu]) -> tuple[tuple[str, ...], ...]:
         seen = {gpu.merged.uuid for gpu in gpus}

@@ -117,8 +117,8 @@ class CollectorSet(PrometheusCollector):
         for name, collector in self._collectors.items():
             started = self._timer()
             families = self._run(name, collector, view, now)
-            yield from families or ()
             duration.add_metric([name], self._timer() - started)
+            yield from families or ()
             success.add_metric([name], float(families is not None))
             has_data.add_metric([name], float(any(family.samples for family in families or ())))
         yield from (duration, success, has_data)

@@ -63,6 +63,7 @@ def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
             "nvml": settings.sampler_interval_seconds,
             "dcgm": settings.dcgm_interval_seconds,
         },
+        first_view_patience_seconds=settings.nvml_start_deadline_seconds,
     )
     server = ScrapeServer(
         settings.server_address,

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from seedance_obs.exporter.node import Node
 
 LOG = logging.getLogger(__name__)
-FIRST_VIEW_PATIENCE_SECONDS = 10.0
 STOP_PATIENCE_SECONDS = 3.0
 
 
 class Sampler:
     """Polls each source at its own interval and assembles the view at the node's.
 
-    The first view is assembled once every source has answered or failed, or after a few seconds.
+    The first view is assembled once every source has answered or failed, or after a
+    while: a first view without the driver would name every series anew when the driver comes.
     """
 
     def __init__(
@@ -24,15 +24,18 @@ class Sampler:
         *,
         interval_seconds: float,
         source_intervals: dict[str, float],
+        first_view_patience_seconds: float = 10.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._interval_seconds = interval_seconds
         self._source_intervals = source_intervals
+        self._first_view_patience_seconds = first_view_patience_seconds
         self._monotonic = monotonic
         self._stopping = threading.Event()
         self._asked = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
+        self._started_at = monotonic()
         self._assembled_at: float | None = None
 
     def start(self) -> None:
@@ -56,9 +59,9 @@ class Sampler:
     @property
     def healthy(self) -> bool:
         """Whether views are still being assembled, whatever the sources do."""
-        if self._assembled_at is None:
-            return all(thread.is_alive() for thread in self._threads)
-        return self._monotonic() - self._assembled_at < 10 * self._interval_seconds + 10
+        last = self._started_at if self._assembled_at is None else self._assembled_at
+        patience = self._first_view_patience_seconds + 10 * self._interval_seconds
+        return self._monotonic() - last < patience
 
     def _spawn(self, name: str, target: Callable[..., None], *args: str) -> None:
         thread = threading.Thread(name=name, target=target, args=args, daemon=True)
@@ -68,10 +71,7 @@ class Sampler:
     def _poll_forever(self, name: str) -> None:
         first = True
         for _ in self._ticks(self._source_intervals[name]):
-            try:
-                self._node.poll(name)
-            except Exception:
-                LOG.exception("event=poll_failed source=%s", name)
+            self._node.poll(name)
             if first:
                 self._asked.release()
                 first = False
@@ -79,7 +79,7 @@ class Sampler:
         self._node.sources[name].close()
 
     def _assemble_forever(self) -> None:
-        patience = self._monotonic() + FIRST_VIEW_PATIENCE_SECONDS
+        patience = self._monotonic() + self._first_view_patience_seconds
         for _ in self._node.sources:
             self._asked.acquire(timeout=max(0.0, patience - self._monotonic()))
         for _ in self._ticks(self._interval_seconds):

@@ -3,6 +3,7 @@
 import gzip
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +54,11 @@ class _Handler(BaseHTTPRequestHandler):
         LOG.debug("event=request client=%s detail=%r", self.client_address[0], format % args)
 
     def _send(self, *, with_body: bool) -> None:
-        answer = self.server.answer(self.path, self.headers.get("Accept", ""))
+        try:
+            answer = self.server.answer(self.path, self.headers.get("Accept", ""))
+        except Exception:
+            LOG.exception("event=answer_failed path=%s", self.path)
+            answer = _text(500, "this exporter failed to answer; its log says why\n")
         body = answer.body
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
@@ -124,9 +129,11 @@ class ScrapeServer(ThreadingHTTPServer):
         return _text(404, "not here; try /metrics, /-/healthy, /-/ready or /\n")
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is not an error of ours."""
+        """A client that went away is not an error of ours; anything else is."""
         del request
-        LOG.debug("event=request_failed client=%s", client_address, exc_info=True)
+        gone = isinstance(sys.exc_info()[1], ConnectionError | TimeoutError)
+        level = logging.DEBUG if gone else logging.ERROR
+        LOG.log(level, "event=request_failed client=%s", client_address, exc_info=True)
 
 
 def _state(*, good: bool, name: str) -> Answer:
@@ -172,7 +179,7 @@ def index_page(view: NodeView) -> str:
         node=escape(view.node_name),
         version=__version__,
         seen=len(view.gpus),
-        expected=view.expected_gpus,
+        expected="?" if view.expected_gpus is None else view.expected_gpus,
         sources=sources,
         gpus=gpus,
     )

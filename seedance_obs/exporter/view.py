@@ -66,7 +66,7 @@ class NodeView:
     started_at: float | None = None
     gpus: tuple[LocatedGpu, ...] = ()
     missing: tuple[tuple[str, ...], ...] = ()  # labels of GPUs that were seen before
-    expected_gpus: int = 0
+    expected_gpus: int | None = None  # None before the first view
     sources: Mapping[str, SourceState] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[tuple[str, str], int] = field(default_factory=dict)

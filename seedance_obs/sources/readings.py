@@ -72,7 +72,7 @@ class GpuReadings:
     nvlinks: tuple[NvLink, ...] | None = None  # None: this source cannot tell
     fabric: Fabric | None = None
     processes: tuple[GpuProcess, ...] | None = None  # None: this source cannot list them
-    pods: tuple[Pod, ...] = ()
+    pods: tuple[Pod, ...] | None = None  # None: this source cannot tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,10 +98,25 @@ def test_a_board_without_a_counter_has_time_but_no_energy():
     assert balances(accounts) == {"a": (1_000_000, None)}
 
 
-def test_xids_are_counted_by_gpu_and_code():
+def test_energy_that_nobody_saw_being_used_is_unobserved_although_the_gpu_was_seen():
     accounts = Accounts(gap_seconds=GAP_SECONDS)
-    accounts.count_xids([Xid("GPU-a", 79), Xid("GPU-a", 79), Xid("GPU-b", 13)])
-    assert accounts.xids(lambda uuid: (uuid,)) == {(("GPU-a",), 79): 2, (("GPU-b",), 13): 1}
+    accounts.advance(seen(0.0, 0), ["a"])
+    for at in range(10, 100, 10):
+        accounts.advance(seen(float(at), None), ["unobserved"])
+    accounts.advance(seen(100.0, 9_000), ["a"])
+    accounts.advance(seen(101.0, 9_100), ["a"])
+    assert balances(accounts) == {"a": (11_000_000, 100), "unobserved": (90_000_000, 9_000)}
+
+
+def test_an_xid_is_counted_once_however_many_sources_tell_of_it():
+    accounts = Accounts(gap_seconds=GAP_SECONDS)
+    accounts.count_xids("nvml", [Xid("GPU-a", 79), Xid("GPU-a", 79), Xid("GPU-b", 13)])
+    accounts.count_xids("dcgm", [Xid("GPU-a", 79), Xid("GPU-b", 119)])
+    assert accounts.xids(lambda uuid: (uuid,)) == {
+        (("GPU-a",), 79): 2,
+        (("GPU-b",), 13): 1,
+        (("GPU-b",), 119): 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -112,6 +127,8 @@ def test_xids_are_counted_by_gpu_and_code():
         ({"processes": None}, ("unobserved",)),
         ({"processes": (GpuProcess(1), GpuProcess(2), GpuProcess(1))}, ("ada", "unknown")),
         ({"processes": (GpuProcess(1, graphics=True),)}, ("unallocated",)),
+        ({"processes": (GpuProcess(1),), "pods": (), "pod_managed": True}, ("ada",)),
+        ({"processes": (GpuProcess(1),), "pods": None, "pod_managed": True}, ("unobserved",)),
     ],
 )
 def test_who_holds_a_gpu(fields, tenants):

@@ -1,6 +1,7 @@
 """A node whose sources fail, lie or leave: each costs itself only."""
 
 import dataclasses
+import shutil
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -10,7 +11,7 @@ from seedance_obs.errors import SourceUnavailableError, UsageError
 from seedance_obs.exporter.collectors.gpu import GpuCollector
 from seedance_obs.exporter.collectors.tenant import TenantCollector
 from seedance_obs.exporter.registry import choose, registrations
-from seedance_obs.sources.readings import GpuReadings, SourceSnapshot, Xid
+from seedance_obs.sources.readings import GpuProcess, GpuReadings, NvLink, SourceSnapshot, Xid
 from tests.machine import machine
 
 
@@ -97,15 +98,90 @@ def test_a_lost_gpu_takes_its_readings_along_and_leaves_its_accounts_and_xids(ho
     assert host.scrape().count("seedance_tenant_gpu_seconds_total{") == 2
 
 
-def test_an_xid_that_two_sources_tell_of_is_counted_once(host, sources):
+def test_an_xid_that_two_sources_tell_of_is_counted_once_and_one_is_enough(host, sources):
     nvml, dcgm = sources
     nvml.gpus = (gpu(0),)
     nvml.xids = dcgm.xids = (Xid("GPU-0", 48),)
     host.pass_once()
     assert samples(host, "seedance_gpu_xid_errors_total") == {("0", "48"): 1.0}
     nvml.gpus = None
+    dcgm.xids = (Xid("GPU-0", 119),)
     host.pass_once()
-    assert samples(host, "seedance_gpu_xid_errors_total") == {("0", "48"): 2.0}
+    assert samples(host, "seedance_gpu_xid_errors_total") == {("0", "48"): 1.0, ("0", "119"): 1.0}
+
+
+def on_switch(index: int) -> GpuReadings:
+    link = NvLink(0, "switch", "0000:f0:00.0")
+    return dataclasses.replace(gpu(index, power_watts=1.0), nvlinks=(link,))
+
+
+def labels_of(text: str) -> dict[str, dict[str, str]]:
+    return {
+        sample.labels["gpu_uuid"]: sample.labels
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "seedance_gpu_power_watts"
+    }
+
+
+def test_no_label_of_a_healthy_gpu_changes_when_another_is_lost(host, sources, clock):
+    nvml, _ = sources
+    nvml.gpus = tuple(on_switch(index) for index in range(3))
+    host.pass_once()
+    before = labels_of(host.scrape())
+    assert {labels["nvlink_domain"] for labels in before.values()} == {"node-1.0000-00-00.0"}
+    nvml.gpus = nvml.gpus[1:]
+    clock.advance(1.0)
+    host.pass_once()
+    after = labels_of(host.scrape())
+    assert after == {uuid: before[uuid] for uuid in ("GPU-1", "GPU-2")}
+    lonely = dataclasses.replace(nvml.gpus[0], nvlinks=())
+    nvml.gpus = (lonely,)
+    clock.advance(1.0)
+    host.pass_once()
+    assert labels_of(host.scrape()) == {"GPU-1": before["GPU-1"]}
+
+
+def test_a_replaced_board_is_not_missing(host, sources, clock):
+    nvml, _ = sources
+    nvml.gpus = (gpu(0),)
+    host.pass_once()
+    nvml.gpus = (dataclasses.replace(gpu(0), uuid="GPU-new"),)
+    clock.advance(1.0)
+    host.pass_once()
+    assert 'state="missing"' not in host.scrape()
+    assert samples(host, "seedance_gpus_expected") == {(): 1.0}
+
+
+def test_a_source_with_a_bug_is_down_and_says_so_once(host, sources, caplog, monkeypatch):
+    def broken():
+        raise ZeroDivisionError
+
+    host.pass_once()
+    monkeypatch.setattr(sources[0], "read", broken)
+    for _ in range(3):
+        host.pass_once()
+    assert samples(host, "seedance_source_up")["nvml",] == 0.0
+    assert sum("source_broken" in record.message for record in caplog.records) == 1
+
+
+def test_nothing_is_counted_before_the_first_view(host):
+    assert "seedance_gpus_" not in host.scrape()
+
+
+def test_a_process_that_has_just_ended_keeps_its_user(host, sources, clock, tmp_path):
+    process = tmp_path / "proc/77"
+    process.mkdir(parents=True)
+    (process / "stat").write_text("77 (python) S " + " ".join(["1"] * 49))
+    (process / "status").write_text("Name:\tpython\nUid:\t1000\t1000\t1000\t1000\n")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_text("ada:x:1000:1000::/home/ada:/bin/sh\n")
+    sources[0].gpus = (dataclasses.replace(gpu(0), processes=(GpuProcess(77),)),)
+    host.pass_once()
+    shutil.rmtree(process)
+    clock.advance(1.0)
+    host.pass_once()
+    assert 'seedance_tenant_gpu_seconds_total{gpu_uuid="GPU-0",tenant="ada"} 1.0' in host.scrape()
 
 
 def test_a_collector_that_breaks_costs_only_its_own_series(host, sources, monkeypatch, caplog):

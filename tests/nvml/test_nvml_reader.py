@@ -148,5 +148,21 @@ def test_a_process_with_both_contexts_is_a_computation(driver, reader):
     assert [(process.pid, process.graphics) for process in processes] == [(7, False), (8, True)]
 
 
+def test_half_a_process_list_is_no_list(driver, reader):
+    driver.errors["gpu0", "nvmlDeviceGetComputeRunningProcesses"] = UNKNOWN
+    driver.answers["nvmlDeviceGetGraphicsRunningProcesses"] = []
+    assert reader.read().gpus[0].processes is None
+
+
+def test_xids_that_are_pending_when_the_number_of_gpus_changes_are_taken_first(driver, reader):
+    reader.read()
+    driver.count = 1
+    driver.events = [{"device": "gpu1", "xid": 79}]
+    snapshot = reader.read()
+    assert [(xid.uuid, xid.code) for xid in snapshot.xids] == [(UUIDS["gpu1"], 79)]
+    forgets = driver.calls.index(("nvmlShutdown", None))
+    assert ("nvmlEventSetWait", None) in driver.calls[forgets - 3 : forgets]
+
+
 def test_no_process_list_is_not_an_empty_one(reader):
     assert reader.read().gpus[0].processes is None

@@ -94,6 +94,19 @@ def test_a_hung_call_is_killed_at_its_deadline_and_tried_again_after_a_growing_p
         clock.advance(0.2)
 
 
+def test_the_pause_grows_to_a_minute_and_no_further(tmp_path, source_of, clock):
+    init = {"function": "nvmlInit", "device": None, "args": [], "ms": 0.1, "error": 9}
+    source = source_of(recording(tmp_path, init, without="nvmlInit"))
+    source._failures = 5_000
+    with pytest.raises(SourceUnavailableError):
+        source.read()
+    for seconds, restarts in ((59.0, 1), (2.0, 2)):
+        clock.advance(seconds)
+        with pytest.raises(SourceUnavailableError, match="modprobe nvidia"):
+            source.read()
+        assert source.restarts == restarts
+
+
 def test_a_worker_killed_from_outside_costs_one_reading(tmp_path, source_of, clock):
     spec = recording(tmp_path)
     source = source_of(spec)

@@ -2,8 +2,12 @@
 
 import json
 import os
+import platform
+import re
 import subprocess
 import sys
+import time
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,9 +15,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.capture import _without_owners
+from seedance_obs.capture import capture as write_capture
+from seedance_obs.config import NodeSettings
+from seedance_obs.demo.simulation import running_simulation
 from seedance_obs.sources.nvml.reader import NvmlReader
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_sysfs
+from tests.exporter_process import OPENER
 from tests.machine import replayed
 from tests.nvml_abi.conftest import StandInMachine
 from tests.nvml_abi.machines import machine_library
@@ -60,6 +68,52 @@ def test_a_capture_replays_as_the_machine_without_its_names(name, stand_in, tmp_
     ]
     assert [len(gpu.mig) for gpu in shown] == [len(gpu.mig) for gpu in live]
     assert [gpu.nvlinks for gpu in shown] == [gpu.nvlinks for gpu in live]
+
+
+def test_a_page_is_captured_without_the_names_on_it(tmp_path, clock):
+    folder = tmp_path / "captured"
+    epoch = time.time() - 20
+    with running_simulation(["h100-nvswitch"], tmp_path / "fleet", epoch_unix=epoch) as (node,):
+        original = OPENER.open(node.dcgm_url, timeout=10).read().decode()
+        done = capture(
+            folder,
+            {},
+            f"--nvml-library={node.nvml_library}",
+            f"--dcgm-url={node.dcgm_url}",
+            f"--node-root={node.root}",
+        )
+    assert done.returncode == 0, done.stderr
+    page = (folder / "dcgm.prom").read_text()
+    uuids = set(re.findall(r'UUID="([^"]+)"', original))
+    names = set(re.findall(r'(?:Hostname|pod|namespace|container)="([^"]+)"', original))
+    assert len(uuids) == 8
+    assert len(names) > 4
+    assert not any(f'"{name}"' in page for name in uuids | names)
+    recorded = re.findall(r"GPU-[0-9a-f-]{36}", (folder / "nvml.jsonl").read_text())
+    assert set(re.findall(r'UUID="([^"]+)"', page)) == set(recorded), "one name, one stand-in"
+    host = replayed(folder, clock, tmp_path / "replayed")
+    host.pass_once()
+    assert all(
+        located.merged.value("sm_active_ratio") is not None for located in host.node.view.gpus
+    )
+
+
+def test_a_recorder_that_crashes_is_a_capture_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "seedance_obs.capture.python_command",
+        lambda *_: [sys.executable, "-c", "import os; os.kill(os.getpid(), 11)"],
+    )
+    folder = tmp_path / "captured"
+    parts = write_capture(folder, NodeSettings(node_root=str(tmp_path)), deadline_seconds=20.0)
+    assert "ended the recorder with status -11" in parts[0].about
+    assert "status -11" in tomllib.loads((folder / "host.toml").read_text())["files"]["nvml.jsonl"]
+
+
+def test_the_host_name_does_not_leave_in_a_message(tmp_path):
+    url = f"http://{platform.node()}:1/metrics"
+    done = capture(tmp_path / "captured", {}, f"--dcgm-url={url}", f"--node-root={tmp_path}")
+    assert done.returncode == 0
+    assert f"//{platform.node()}:" not in (tmp_path / "captured/host.toml").read_text()
 
 
 def test_a_capture_of_a_hung_driver_names_the_call_that_hangs(
@@ -110,9 +164,10 @@ def test_an_old_capture_is_not_overwritten(tmp_path):
 
 def test_names_of_owners_do_not_leave_with_a_page():
     page = 'M{gpu="0",Hostname="ws-7",pod="train-1",namespace="secret",container=""} 1\n' * 2
-    page += 'M{gpu="1",Hostname="ws-7",pod="train-2",namespace="secret"} 1\n'
+    page += 'M{gpu="1",modelName="H100",pod="train-2",namespace="secret",team="secret"} 1\n'
     text = _without_owners(page)
     assert not any(name in text for name in ("ws-7", "train", "secret"))
+    assert 'modelName="H100"' in text
     names = [
         (sample.labels["pod"], sample.labels["namespace"])
         for family in text_string_to_metric_families(text)

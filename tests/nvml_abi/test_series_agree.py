@@ -87,17 +87,19 @@ def test_every_quantity_that_both_know_is_equal(
         assert labels["serial"] == board["facts"].get("serial", "")
     assert compared >= 8 * len(theirs)
     assert _instances(page) == {
-        (instance["uuid"], instance["values"].get("memory_total_bytes"))
+        instance["uuid"]: instance["values"]
         for board in theirs.values()
         for instance in board["mig"]
     }
 
 
-def _instances(page: str) -> set[tuple[str, float | None]]:
-    return {
-        (sample.labels["mig_uuid"], sample.value)
-        for sample in samples(page, "seedance_mig_memory_total_bytes")
-    }
+def _instances(page: str) -> dict[str, dict[str, float]]:
+    """The memory of each MIG instance, by UUID, in nvitop's choice of quantities."""
+    found: dict[str, dict[str, float]] = {}
+    for quantity in ("memory_total_bytes", "memory_used_bytes", "memory_free_bytes"):
+        for sample in samples(page, f"seedance_mig_{quantity}"):
+            found.setdefault(sample.labels["mig_uuid"], {})[quantity] = sample.value
+    return found
 
 
 def test_a_gpu_that_is_lost_and_a_driver_that_hangs_cost_themselves_only(

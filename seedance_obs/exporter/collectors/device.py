@@ -19,14 +19,19 @@ class DeviceCollector:
         yield _gpu_info(view)
         yield _mig_info(view)
         yield _driver_info(view)
-        expected = GaugeMetricFamily(
-            "seedance_gpus_expected",
-            "GPUs this node should have: as configured, else as many as PCI lists or were seen.",
-        )
+        yield from _counts(view)
+
+
+def _counts(view: NodeView) -> tuple[Metric, Metric]:
+    expected = GaugeMetricFamily(
+        "seedance_gpus_expected",
+        "GPUs this node should have: as configured, else as many as PCI lists or were seen.",
+    )
+    seen = GaugeMetricFamily("seedance_gpus_seen", "GPUs that a source answers for now.")
+    if view.expected_gpus is not None:
         expected.add_metric([], view.expected_gpus)
-        seen = GaugeMetricFamily("seedance_gpus_seen", "GPUs that a source answers for now.")
         seen.add_metric([], len(view.gpus))
-        yield from (expected, seen)
+    return expected, seen
 
 
 def _gpu_info(view: NodeView) -> Metric:

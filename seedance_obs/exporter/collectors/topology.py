@@ -22,8 +22,8 @@ class TopologyCollector:
         info = InfoMetricFamily(
             "seedance_topology_device",
             "A device of this node by PCI address. Kinds: host, pcie_root, pcie_switch, gpu, "
-            "nvswitch, nvlink_fabric (switches the host cannot see). State missing: a GPU that "
-            "was seen before and does not answer now.",
+            "nvswitch, nvlink_fabric (switches the host cannot see), npu, unknown. State missing: "
+            "a GPU that was seen before and does not answer now.",
         )
         indices = {gpu.labels[1]: gpu.labels[0] for gpu in view.gpus}
         indices.update({labels[1]: labels[0] for labels in view.missing})

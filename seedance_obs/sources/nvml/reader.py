@@ -1,7 +1,8 @@
 """One pass over all GPUs through NVML: every call optional, every fault kept to its device.
 
-Knows which answers mean "never ask again" (NOT_SUPPORTED, until the device's MIG mode changes),
-which mean that one GPU is gone, and which mean that the driver itself went away.
+Knows which answers mean "do not ask every time" (NOT_SUPPORTED, asked again when the board is
+described anew or its MIG mode changes), which mean that one GPU is gone, and which mean that the
+driver itself went away.
 """
 
 import logging
@@ -62,6 +63,7 @@ class NvmlReader:
         self._passes = 0
         self._versions: dict[str, str] = {}
         self._dropped: Counter[str] = Counter()
+        self._early_xids: list[Xid] = []
 
     def start(self) -> None:
         """Initialise the driver.
@@ -89,6 +91,7 @@ class NvmlReader:
             SourceUnavailableError: the driver as a whole does not answer.
         """
         self._dropped = Counter()
+        self._early_xids = []
         try:
             self._look_for_devices()
         except NvmlError as error:
@@ -102,7 +105,7 @@ class NvmlReader:
                     raise _unavailable(error) from error
                 self._boards.pop(index, None)
                 self._dropped[error.name] += 1
-        xids = tuple(self._drain_events())
+        xids = (*self._early_xids, *self._drain_events())
         return SourceSnapshot(
             source="nvml",
             taken_at=self._monotonic(),
@@ -127,12 +130,13 @@ class NvmlReader:
     def _look_for_devices(self) -> None:
         count = integer(self._library.call("nvmlDeviceGetCount"))
         if self._count not in (-1, count):
-            # Indices mean other boards now, and handles of the old ones must not be kept.
+            # Indices mean other boards now, and handles of the old ones must not be kept. The
+            # events of the old ones go with the handles: take them first.
+            self._early_xids = list(self._drain_events())
             self._library.call("nvmlShutdown")
             self._library.call("nvmlInit")
             count = integer(self._library.call("nvmlDeviceGetCount"))
             self._boards.clear()
-            self._uuids.clear()
         if self._passes % STATIC_PASSES == 0:
             self._boards.clear()
         self._passes += 1
@@ -189,17 +193,19 @@ class NvmlReader:
             )
 
     def _read_processes(self, board: Board) -> tuple[GpuProcess, ...] | None:
-        found: dict[int, GpuProcess] = {}
-        listed = False
-        for kind in ("Compute", "Graphics"):
-            function = f"nvmlDeviceGet{kind}RunningProcesses"
-            answer = self._call_remembering(board, board.name, function, ())
-            listed = listed or isinstance(answer, list)
-            for entry in answer if isinstance(answer, list) else ():
-                if isinstance(entry, dict):
-                    process = _process(entry, graphics=kind == "Graphics")
-                    found.setdefault(process.pid, process)
-        return tuple(found[pid] for pid in sorted(found)) if listed else None
+        computing = self._list_processes(board, graphics=False)
+        if computing is None:
+            return None
+        drawing = self._list_processes(board, graphics=True) or ()
+        found = {process.pid: process for process in (*drawing, *computing)}
+        return tuple(found[pid] for pid in sorted(found))
+
+    def _list_processes(self, board: Board, *, graphics: bool) -> list[GpuProcess] | None:
+        function = f"nvmlDeviceGet{'Graphics' if graphics else 'Compute'}RunningProcesses"
+        answer = self._call_remembering(board, board.name, function, ())
+        if not isinstance(answer, list):
+            return None
+        return [_process(entry, graphics=graphics) for entry in answer if isinstance(entry, dict)]
 
     def _read_values(
         self, board: Board, name: str, reads: tuple[Read, ...]

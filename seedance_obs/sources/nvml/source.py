@@ -136,7 +136,7 @@ class NvmlSource:
         if process is not None:
             self._kill(process)
             self.restarts += 1
-        delay = min(LONGEST_BACKOFF_SECONDS, 2.0**self._failures)
+        delay = min(LONGEST_BACKOFF_SECONDS, 2.0 ** min(self._failures, 10))
         self._failures += 1
         self._last_reason = reason
         self._not_before = self._monotonic() + delay
