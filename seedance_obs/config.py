@@ -120,7 +120,8 @@ class NodeSettings:
         if self.node_expected_gpus < 0:
             raise UsageError(f"node.expected_gpus = {self.node_expected_gpus}: 0 or more is needed")
         stale = self.sampler_stale_after_seconds
-        for name in ("sampler_interval_seconds", "dcgm_interval_seconds"):
+        polled = ["sampler_interval_seconds", *(["dcgm_interval_seconds"] if self.dcgm_url else [])]
+        for name in polled:
             if getattr(self, name) >= stale:
                 raise UsageError(
                     f"{dotted(name)} = {getattr(self, name):g}: less than "

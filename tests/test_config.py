@@ -54,7 +54,10 @@ def test_flag_beats_environment_beats_file_beats_default(tmp_path):
         ("[merge]\norder = ['power_watts=rocm']\n", "wanted QUANTITY=SOURCE"),
         ("[merge]\norder = ['pwr=dcgm']\n", "wanted QUANTITY=SOURCE"),
         ("[sampler]\ninterval_seconds = 0\n", "more than 0 seconds"),
-        ("[dcgm]\ninterval_seconds = 60\n", "less than sampler.stale_after_seconds (30)"),
+        (
+            "[dcgm]\nurl = 'http://h:1/m'\ninterval_seconds = 60\n",
+            "less than sampler.stale_after_seconds (30)",
+        ),
         ("[merge]\norder = ['sm_active_ratio=nvml']\n", "sources that can read it (dcgm)"),
         ("[server]\naddress = '127.0.0.1:\u00b2'\n", "wanted HOST:PORT"),
         ("[sampler]\ninterval_seconds = nan\n", "more than 0 seconds"),
