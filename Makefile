@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 HARNESS := tests/grafana
 
-.PHONY: demo test check generate programs python
+.PHONY: demo test check generate programs python tools
 .DELETE_ON_ERROR:
 
 demo: PACKAGES := prometheus prometheus-alertmanager
@@ -14,7 +14,7 @@ demo: $(VENV)/ready programs
 	$(BIN)/seedance-obs demo
 
 test: PACKAGES := prometheus prometheus-alertmanager chromium
-test: $(VENV)/ready $(HARNESS)/node_modules/ready programs
+test: $(VENV)/ready tools $(HARNESS)/node_modules/ready programs
 	$(BIN)/pytest
 
 check: $(VENV)/ready
@@ -31,9 +31,13 @@ $(VENV)/ready: pyproject.toml | python
 	$(BIN)/pip install --quiet --editable '.[all]' --group dev
 	touch $@
 
-$(HARNESS)/node_modules/ready: $(HARNESS)/package.json
+$(HARNESS)/node_modules/ready: $(HARNESS)/package.json | tools
 	npm install --prefix $(HARNESS) --no-package-lock --no-audit --no-fund --loglevel=error
 	touch $@
+
+tools:
+	@for tool in cc npm git; do command -v $$tool >/dev/null || \
+	  { echo "the tests need a C compiler, Node 20 with npm, and git: $$tool is missing" >&2; exit 1; }; done
 
 # Debian splits venv's pip from Python; elsewhere it comes along.
 python:

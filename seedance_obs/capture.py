@@ -39,8 +39,8 @@ PCI_FILES = (
 )
 # Labels that describe a device; whatever else a page's owner added may name people or projects.
 DEVICE_LABEL = re.compile(
-    r"gpu|uuid|gpu_uuid|pci_bus_id|device|model_?name|GPU_I_.+|DCGM_.+|err_code|err_msg|xid|"
-    r"window_size_in_ms|nvlink|nvswitch|cpu|cpucore|vgpu",
+    r"gpu|uuid|gpu_uuid|pci_bus_id|device|model_?name|GPU_I_.+|DCGM_.+_VERSION|"
+    r"DCGM_.+MINOR_NUMBER|err_code|err_msg|xid|window_size_in_ms|nvlink|nvswitch|cpu|cpucore|vgpu",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)+)"')

@@ -122,9 +122,9 @@ class NodeSettings:
         stale = self.sampler_stale_after_seconds
         polled = ["sampler_interval_seconds", *(["dcgm_interval_seconds"] if self.dcgm_url else [])]
         for name in polled:
-            if getattr(self, name) >= stale:
+            if 2 * getattr(self, name) > stale:
                 raise UsageError(
-                    f"{dotted(name)} = {getattr(self, name):g}: less than "
+                    f"{dotted(name)} = {getattr(self, name):g}: at most half of "
                     f"sampler.stale_after_seconds ({stale:g}) is needed, else readings come and go"
                 )
         if self.dcgm_page_limit_bytes < 1:

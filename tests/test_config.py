@@ -56,7 +56,7 @@ def test_flag_beats_environment_beats_file_beats_default(tmp_path):
         ("[sampler]\ninterval_seconds = 0\n", "more than 0 seconds"),
         (
             "[dcgm]\nurl = 'http://h:1/m'\ninterval_seconds = 60\n",
-            "less than sampler.stale_after_seconds (30)",
+            "at most half of sampler.stale_after_seconds (30)",
         ),
         ("[merge]\norder = ['sm_active_ratio=nvml']\n", "sources that can read it (dcgm)"),
         ("[server]\naddress = '127.0.0.1:\u00b2'\n", "wanted HOST:PORT"),

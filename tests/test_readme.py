@@ -38,6 +38,15 @@ def test_every_link_leads_somewhere(link):
     assert (ROOT / link).exists()
 
 
+def test_the_picture_is_one():
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README)
+    assert pictures
+    for picture in pictures:
+        content = (ROOT / picture).read_bytes()
+        assert content.startswith(b"\x89PNG")
+        assert len(content) > 10_000
+
+
 def test_the_named_options_exist():
     from seedance_obs.config import OPTIONS
 

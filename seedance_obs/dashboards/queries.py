@@ -42,7 +42,7 @@ EXPECTED = f"seedance_gpus_expected{{{FLEET}}}"
 FIRING = 'ALERTS{alertname=~"Seedance.+",alertstate="firing",cluster=~"$cluster"}'
 FLEET_SEEN = f"sum({SEEN})"
 FLEET_EXPECTED = f"sum({EXPECTED})"
-FLEET_MISSING = f"sum({EXPECTED} - {SEEN})"
+FLEET_MISSING = f"sum(clamp_min({EXPECTED} - {SEEN}, 0))"
 FLEET_UTILIZATION = f"avg(seedance_gpu_utilization_ratio{{{FLEET}}})"
 FLEET_POWER = f"sum(seedance_gpu_power_watts{{{FLEET}}})"
 FIRING_COUNT = f"count({FIRING}) or vector(0)"
@@ -51,7 +51,7 @@ UTILIZATION_BY_GPU_PERCENT = 'avg by (instance, gpu_uuid) (dcgm_gpu_utilization{
 NODES = columns(
     seen=f"sum {BY_NODE} ({SEEN})",
     expected=f"sum {BY_NODE} ({EXPECTED})",
-    missing=f"sum {BY_NODE} ({EXPECTED} - {SEEN})",
+    missing=f"sum {BY_NODE} (clamp_min({EXPECTED} - {SEEN}, 0))",
     alerts=f"sum {BY_NODE} ({FIRING} or 0 * {EXPECTED})",
     utilization=f"avg {BY_NODE} (seedance_gpu_utilization_ratio{{{FLEET}}})",
     power=f"sum {BY_NODE} (seedance_gpu_power_watts{{{FLEET}}})",

@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -91,6 +92,9 @@ class Programs:
         for program in self._running:
             code = program.process.poll()
             if code is not None:
+                if code < 0:
+                    name = signal.Signals(-code).name
+                    raise SeedanceError(f"{program.name} was ended from outside by {name}")
                 raise SeedanceError(
                     f"{program.name} ended with status {code}: {program.last_words()}"
                 )

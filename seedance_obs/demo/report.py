@@ -27,7 +27,7 @@ class Row:
     node: str
     tenant: str
     gpu_seconds: float
-    joules: float
+    joules: float | None  # None where no board has an energy counter
     true_gpu_seconds: float | None = None
     true_joules: float | None = None
 
@@ -91,7 +91,7 @@ def usage_rows(prometheus: Prometheus, truths: Mapping[str, NodeTruth]) -> tuple
                 node=node,
                 tenant=tenant,
                 gpu_seconds=seconds.get((node, tenant), 0.0),
-                joules=joules.get((node, tenant), 0.0),
+                joules=joules.get((node, tenant)),
                 true_gpu_seconds=known and known[0].get(tenant, 0.0),
                 true_joules=known and known[1].get(tenant, 0.0),
             )
@@ -129,12 +129,16 @@ def print_rows(rows: Sequence[Row], console: Console) -> None:
     for row in rows:
         if previous and row.node != previous:
             table.add_section()
-        figures = [f"{row.gpu_seconds:,.1f}", f"{row.joules / 1000:,.2f}"]
+        figures = [f"{row.gpu_seconds:,.1f}", _kilojoules(row.joules)]
         if row.true_gpu_seconds is not None and row.true_joules is not None:
-            figures += [f"{row.true_gpu_seconds:,.1f}", f"{row.true_joules / 1000:,.2f}"]
+            figures += [f"{row.true_gpu_seconds:,.1f}", _kilojoules(row.true_joules)]
         table.add_row("" if row.node == previous else row.node, row.tenant, *figures)
         previous = row.node
     console.print(table)
+
+
+def _kilojoules(joules: float | None) -> str:
+    return "-" if joules is None else f"{joules / 1000:,.2f}"
 
 
 def _by_node_and_tenant(

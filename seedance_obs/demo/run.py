@@ -24,7 +24,7 @@ from seedance_obs.demo.report import (
 )
 from seedance_obs.demo.simulation import running_simulation
 from seedance_obs.demo.stack import START_PATIENCE_SECONDS, Stack, Target, read_page, running_stack
-from seedance_obs.errors import SeedanceError, SourceUnavailableError
+from seedance_obs.errors import SeedanceError, SourceUnavailableError, UsageError
 from seedance_obs.promql.client import Prometheus
 from seedance_obs.sources.sim.fleet import DEMO_FLEET
 
@@ -48,9 +48,12 @@ def run_demo(source: str, *, dcgm_url: str, once: bool, as_json: bool) -> None:
     """Run the stack: `source` is `sim` or `nvml`; `once` checks everything, prints and returns.
 
     Raises:
+        UsageError: the options do not go together.
         SourceUnavailableError: a program is not installed, or the GPUs do not answer.
         SeedanceError: something that should have happened did not.
     """
+    if source == "sim" and dcgm_url:
+        raise UsageError("--dcgm-url goes with --source nvml: a simulated fleet has its own pages")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     console = Console(stderr=as_json)
@@ -215,6 +218,10 @@ def _print_report(console: Console, report: Report) -> None:
 
 
 def _judge(report: Report) -> None:
+    if not report.rows:
+        raise SeedanceError("no tenant and no unallocated GPU was measured on any node")
+    if report.alert is not None and report.residual_joules is None:
+        raise SeedanceError("no energy was measured on a fleet whose boards all have a counter")
     if report.residual_joules:
         raise SeedanceError(
             f"the tenants' energy and a board's counter differ by {report.residual_joules:g} J"

@@ -146,12 +146,12 @@ def _text(status: int, text: str) -> Answer:
 
 _INDEX = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Seedance GPU exporter: {node}</title>
+<link rel="icon" href="data:,"><title>Seedance GPU exporter: {node}</title>
 <style>
 :root {{ color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }}
 body {{ max-width: 56rem; margin: 2.5rem auto; padding: 0 1rem }}
 h1 {{ font-size: 1.4rem; margin: 0 }} nav a {{ margin-right: 1rem }}
-table {{ border-collapse: collapse; margin: 1.5rem 0; width: 100% }}
+div {{ overflow-x: auto }} table {{ border-collapse: collapse; margin: 1.5rem 0; width: 100% }}
 th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884 }}
 .down {{ color: #d55e00; font-weight: 600 }} code {{ font-size: .92em }}
 </style>
@@ -160,7 +160,7 @@ th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px sol
 <nav><a href="/metrics">/metrics</a><a href="/-/healthy">/-/healthy</a>
 <a href="/-/ready">/-/ready</a></nav>
 <table><tr><th>Source<th>State</tr>{sources}</table>
-<table><tr><th>GPU<th>Model<th>PCI<th>NUMA<th>NVLink domain</tr>{gpus}</table>
+<div><table><tr><th>GPU<th>Model<th>PCI<th>NUMA<th>NVLink domain</tr>{gpus}</table></div>
 </html>
 """
 

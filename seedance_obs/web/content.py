@@ -19,7 +19,7 @@ from seedance_obs.web.numerals import (
 )
 from seedance_obs.web.palette import OTHERS, tenant_colours
 from seedance_obs.web.tables import empty_grid, steps_table, tenants_table
-from seedance_obs.web.usage import UNALLOCATED, Usage
+from seedance_obs.web.usage import NOT_TENANTS, UNALLOCATED, Usage
 from seedance_obs.web.view import FORMS, MEASURES, View, zone_of
 
 _CHART_OPTIONS: dcc.Graph.Config = {"displayModeBar": False, "responsive": True}
@@ -111,7 +111,7 @@ def _legend(names: list[str], colours: dict[str, str]) -> list[Component]:
 def _cards(usage: Usage, now: float) -> list[Component]:
     frame, seconds = usage.by_tenant, usage.window.seconds
     gpu_seconds = float(frame["gpu_seconds"].sum())
-    free = float(frame.loc[frame["tenant"] == UNALLOCATED, "gpu_seconds"].sum())
+    free, observed = usage.held(UNALLOCATED), usage.observed_gpu_seconds
     hours = gpu_seconds / 3600
     return [
         _card(
@@ -123,7 +123,7 @@ def _cards(usage: Usage, now: float) -> list[Component]:
         _tenants_card(frame),
         _card(
             "Allocated",
-            percent(1 - free / gpu_seconds if gpu_seconds else None),
+            percent(1 - free / observed if observed else None),
             f"unallocated {fixed(free / 3600, decimals_for(hours))} GPU-hours",
         ),
         _card("Observed GPU time", percent(usage.coverage), _age_words(usage, now)),
@@ -146,7 +146,7 @@ def _energy_card(usage: Usage) -> Component:
 
 
 def _tenants_card(frame: pd.DataFrame) -> Component:
-    tenants = frame[frame["tenant"] != UNALLOCATED]
+    tenants = frame[~frame["tenant"].isin(NOT_TENANTS)]
     if tenants.empty:
         return _card("Tenants", "0", "nobody held a GPU")
     largest = tenants.iloc[0]

@@ -14,6 +14,8 @@ import pandas as pd
 from seedance_obs.promql.client import Sample, Series
 
 UNALLOCATED = "unallocated"
+UNOBSERVED = "unobserved"  # time and energy that passed while nobody looked
+NOT_TENANTS = (UNALLOCATED, UNOBSERVED, "unknown")
 GPU_SECONDS = "seedance_tenant_gpu_seconds_total"
 ENERGY_JOULES = "seedance_tenant_gpu_energy_joules_total"
 CHART_STEPS = 60
@@ -52,8 +54,11 @@ class Window:
 
     @property
     def step(self) -> int:
-        """The length of a chart step in seconds; sixty steps or a few less fill the window."""
-        return -(-self.seconds // CHART_STEPS)
+        """The length of a chart step: a minute or more, so that rates do not overlap.
+
+        Sixty steps or a few less fill a longer window.
+        """
+        return min(self.seconds, max(_SHORTEST_RATE_SECONDS, -(-self.seconds // CHART_STEPS)))
 
     @property
     def step_ends(self) -> range:
@@ -76,12 +81,22 @@ class Usage:
     expected_gpu_seconds: float | None
     newest_at: float | None
 
+    def held(self, *names: str) -> float:
+        """The GPU-seconds of these accounts together."""
+        accounts = self.by_tenant["tenant"].isin(names)
+        return float(self.by_tenant.loc[accounts, "gpu_seconds"].sum())
+
+    @property
+    def observed_gpu_seconds(self) -> float:
+        """All GPU-seconds but those that passed while nobody looked."""
+        return float(self.by_tenant["gpu_seconds"].sum()) - self.held(UNOBSERVED)
+
     @property
     def coverage(self) -> float | None:
-        """The observed share of the fleet's GPU-seconds, at most 1."""
+        """The observed share of the fleet's GPU-seconds; over 1 would be counted twice."""
         if not self.expected_gpu_seconds:
             return None
-        return min(1.0, float(self.by_tenant["gpu_seconds"].sum()) / self.expected_gpu_seconds)
+        return self.observed_gpu_seconds / self.expected_gpu_seconds
 
 
 def window_query(counter: str, window: Window) -> str:

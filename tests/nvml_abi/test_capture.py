@@ -164,13 +164,16 @@ def test_an_old_capture_is_not_overwritten(tmp_path):
 
 def test_names_of_owners_do_not_leave_with_a_page():
     page = 'M{gpu="0",Hostname="ws-7",pod="train-1",namespace="secret",container=""} 1\n' * 2
-    page += 'M{gpu="1",modelName="H100",pod="train-2",namespace="secret",team="secret"} 1\n'
+    page += 'M{gpu="1",modelName="H100",DCGM_FI_DRIVER_VERSION="580.1",pod="train-2",'
+    page += 'namespace="secret",team="secret"} 1\n'
+    page += 'M{gpu="1",DCGM_FI_DEV_SERIAL="1654922012345",DCGM_FI_PROCESS_NAME="/opt/secret"} 1\n'
     text = _without_owners(page)
-    assert not any(name in text for name in ("ws-7", "train", "secret"))
-    assert 'modelName="H100"' in text
+    assert not any(name in text for name in ("ws-7", "train", "secret", "16549"))
+    assert 'modelName="H100",DCGM_FI_DRIVER_VERSION="580.1"' in text
     names = [
         (sample.labels["pod"], sample.labels["namespace"])
         for family in text_string_to_metric_families(text)
         for sample in family.samples
+        if "pod" in sample.labels
     ]
     assert names == [("pod-1", "namespace-1"), ("pod-1", "namespace-1"), ("pod-2", "namespace-1")]

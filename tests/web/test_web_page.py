@@ -58,6 +58,15 @@ def served(source: QueryEngine) -> Iterator[str]:
         thread.join()
 
 
+@contextmanager
+def visited(page: Page, source: QueryEngine) -> Iterator[None]:
+    """The app, opened; its server waits until the browser has all it asked for."""
+    with served(source) as address:
+        page.goto(address)
+        yield
+        page.wait_for_load_state("networkidle")
+
+
 @pytest.fixture(scope="module")
 def prometheus(prometheus_of: Callable[[Exposition], str]) -> Prometheus:
     return Prometheus(prometheus_of(hand_made_fleet.fleet()))
@@ -253,8 +262,7 @@ def test_a_deep_link_reads_once(page: Page, prometheus: Prometheus) -> None:
 def test_a_silent_prometheus_is_a_sentence(page: Page, prometheus: Prometheus) -> None:
     source = Switchable(prometheus)
     source.reachable = False
-    with served(source) as address:
-        page.goto(address)
+    with visited(page, source):
         expect(page.get_by_role("alert").first).to_contain_text("is it running?")
         expect(page.locator("#status")).to_contain_text("silent")
         expect(page.locator("#cards")).to_be_hidden()
@@ -262,8 +270,7 @@ def test_a_silent_prometheus_is_a_sentence(page: Page, prometheus: Prometheus) -
 
 def test_the_last_good_page_stays_with_its_age(page: Page, prometheus: Prometheus) -> None:
     source = Switchable(prometheus)
-    with served(source) as address:
-        page.goto(address)
+    with visited(page, source):
         hours = page.locator(".card .value").first
         expect(hours).to_have_text("6.000")
         source.reachable = False

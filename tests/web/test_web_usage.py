@@ -207,3 +207,16 @@ def test_rates_are_per_second_and_have_sixty_steps(fleet: Prometheus) -> None:
 def test_a_rate_never_looks_at_less_than_a_minute() -> None:
     assert "[60s]" in rate_query(GPU_SECONDS, 15)
     assert "[1440s]" in rate_query(GPU_SECONDS, 1440)
+
+
+def test_time_that_nobody_observed_is_neither_coverage_nor_a_tenants():
+    accounts = [("vision", 60.0), ("unobserved", 30.0), ("unallocated", 10.0)]
+    frame = pd.DataFrame(accounts, columns=["tenant", "gpu_seconds"])
+    usage = Usage(Window(0, 100), frame, expected_gpu_seconds=100.0, newest_at=None)
+    assert usage.observed_gpu_seconds == 70.0
+    assert usage.coverage == 0.7
+
+
+def test_time_that_is_counted_twice_is_not_hidden():
+    frame = pd.DataFrame([("vision", 250.0)], columns=["tenant", "gpu_seconds"])
+    assert Usage(Window(0, 100), frame, expected_gpu_seconds=100.0, newest_at=None).coverage == 2.5
