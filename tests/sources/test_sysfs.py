@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from seedance_obs.sources.sysfs import PciFacts, nvidia_gpus, read_pci
+from seedance_obs.sources.sysfs import (
+    PciFacts,
+    cpu_nodes,
+    endpoints,
+    number_set,
+    nvidia_gpus,
+    read_pci,
+)
 
 SWITCHED = "pci0000:40/0000:40:01.1/0000:41:00.0/0000:42:08.0/0000:43:00.0"
 GPU = {
@@ -42,8 +49,7 @@ def test_a_gpu_below_a_switch_has_all_its_facts(tmp_path: Path) -> None:
     assert facts(tmp_path, SWITCHED) == PciFacts(
         bus_id="0000:43:00.0",
         pcie_root="pci0000:40",
-        root_port="0000:40:01.1",
-        pcie_switch="0000:41:00.0",
+        ports=("0000:40:01.1", "0000:41:00.0", "0000:42:08.0"),
         numa_node=1,
         pcie_generation=4,
         pcie_generation_max=5,
@@ -89,7 +95,8 @@ def test_position_in_the_tree(
     tmp_path: Path, place: str, root: str, port: str | None, switch: str | None
 ) -> None:
     found = facts(tmp_path, place)
-    assert (found.pcie_root, found.root_port, found.pcie_switch) == (root, port, switch)
+    first = found.ports[0] if found.ports else None
+    assert (found.pcie_root, first, found.pcie_switch) == (root, port, switch)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +149,8 @@ def test_a_missing_file_costs_its_own_fact_only(tmp_path: Path, name: str) -> No
 def test_a_dangling_link_still_tells_the_position(tmp_path: Path) -> None:
     device = plug(tmp_path, SWITCHED, {})
     device.rmdir()
-    assert read_pci(tmp_path, device.name) == PciFacts(
-        device.name, "pci0000:40", "0000:40:01.1", "0000:41:00.0"
-    )
+    ports = ("0000:40:01.1", "0000:41:00.0", "0000:42:08.0")
+    assert read_pci(tmp_path, device.name) == PciFacts(device.name, "pci0000:40", ports)
 
 
 def test_a_device_that_is_not_listed_is_none(tmp_path: Path) -> None:
@@ -175,3 +181,60 @@ def test_a_host_without_gpus_and_a_host_without_a_tree_differ(tmp_path: Path) ->
     assert nvidia_gpus(tmp_path) is None
     (tmp_path / "bus/pci/devices").mkdir(parents=True)
     assert nvidia_gpus(tmp_path) == []
+
+
+def test_adapters_disks_and_switches_are_endpoints_under_the_names_linux_has_for_them(
+    tmp_path: Path,
+) -> None:
+    plug(tmp_path, SWITCHED, GPU)
+    nic = plug(tmp_path, "pci0000:40/0000:41:00.0", {"class": "0x020700"})
+    (nic / "infiniband/mlx5_3").mkdir(parents=True)
+    (nic / "net/ibs3").mkdir(parents=True)
+    ethernet = plug(tmp_path, "pci0000:40/0000:42:00.0", {"class": "0x020000"})
+    (ethernet / "virtio1/net/ens3").mkdir(parents=True)
+    disk = plug(tmp_path, "pci0000:40/0000:44:00.0", {"class": "0x010802", "numa_node": "1"})
+    (disk / "nvme/nvme0").mkdir(parents=True)
+    plug(tmp_path, "pci0000:40/0000:45:00.0", {"class": "0x068000", "vendor": "0x10de"})
+    plug(tmp_path, "pci0000:40/0000:46:00.0", {"class": "0x068000", "vendor": "0x8086"})
+    plug(tmp_path, "pci0000:40/0000:47:00.0", {"class": "0x010601"})  # SATA
+    assert [(each.pci.bus_id, each.kind, each.label) for each in endpoints(tmp_path)] == [
+        ("0000:41:00.0", "nic", "mlx5_3"),
+        ("0000:42:00.0", "nic", "ens3"),
+        ("0000:44:00.0", "nvme", "nvme0"),
+        ("0000:45:00.0", "nvswitch", ""),
+    ]
+    assert endpoints(tmp_path)[2].pci.numa_node == 1
+
+
+def test_virtual_functions_of_an_adapter_are_no_endpoints(tmp_path: Path) -> None:
+    whole = plug(tmp_path, "pci0000:40/0000:41:00.0", {"class": "0x020000"})
+    virtual = plug(tmp_path, "pci0000:40/0000:41:00.1", {"class": "0x020000"})
+    (virtual / "physfn").symlink_to(whole)
+    assert [each.pci.bus_id for each in endpoints(tmp_path)] == ["0000:41:00.0"]
+
+
+def test_a_host_without_a_bus_has_no_endpoints(tmp_path: Path) -> None:
+    assert endpoints(tmp_path) == []
+
+
+def test_numa_nodes_of_gpu_memory_have_no_cpus(tmp_path: Path) -> None:
+    assert cpu_nodes(tmp_path) is None
+    (tmp_path / "devices/system/node").mkdir(parents=True)
+    (tmp_path / "devices/system/node/has_cpu").write_text("0-3\n")
+    assert cpu_nodes(tmp_path) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("0", {0}),
+        ("0-2,8", {0, 1, 2, 8}),
+        ("3-1", set()),
+        ("", None),
+        ("0-", None),
+        ("a", None),
+        ("-1", None),
+    ],
+)
+def test_lists_of_the_kernel(text: str, numbers: set[int] | None) -> None:
+    assert number_set(text) == numbers

@@ -8,7 +8,7 @@ from seedance_obs.sources.sim.machine import (
     Gpu,
     HiddenSwitches,
     MigInstance,
-    Nic,
+    Named,
     NvSwitch,
     PciDevice,
 )
@@ -79,9 +79,9 @@ def read_nvswitch(_index: int, section: Section) -> NvSwitch:
     return NvSwitch(read_device(section), section.integer("links", low=1))
 
 
-def read_nic(_index: int, section: Section) -> Nic:
-    """One entry of `nics`."""
-    return Nic(section.text("name"), read_device(section))
+def read_named(_index: int, section: Section) -> Named:
+    """One entry of `nics` or `nvme`."""
+    return Named(section.text("name"), read_device(section))
 
 
 def read_direct_links(_index: int, section: Section) -> DirectNvLinks:

@@ -16,6 +16,7 @@ from seedance_obs.sources.sim.physics import Process, boards
 
 NVIDIA, MELLANOX, BRIDGE_MAKER = 0x10DE, 0x15B3, 0x1000
 CLASS_3D, CLASS_NVSWITCH, CLASS_NIC, CLASS_BRIDGE = 0x030200, 0x068000, 0x020700, 0x060400
+SAMSUNG, CLASS_NVME = 0x144D, 0x010802
 ROOT_UID = 0
 
 
@@ -30,10 +31,19 @@ def write_sysfs(machine: Machine, root: Path) -> None:
     for nic in machine.nics:
         folder = _write_device(root, nic.device, (MELLANOX, 0x1021, CLASS_NIC), (5, 16))
         (folder / "infiniband" / nic.name).mkdir(parents=True, exist_ok=True)
+    for disk in machine.nvme:
+        folder = _write_device(root, disk.device, (SAMSUNG, 0xA824, CLASS_NVME), (4, 4))
+        (folder / "nvme" / disk.name).mkdir(parents=True, exist_ok=True)
+    _write_numa_nodes(machine, root / "sys/devices/system/node")
+
+
+def _write_numa_nodes(machine: Machine, nodes: Path) -> None:
     for node, cpus in enumerate(machine.numa_cpus):
-        folder = root / "sys/devices/system/node" / f"node{node}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cpulist").write_text(f"{cpus}\n")
+        (nodes / f"node{node}").mkdir(parents=True, exist_ok=True)
+        (nodes / f"node{node}/cpulist").write_text(f"{cpus}\n")
+    with_cpus = [str(node) for node, cpus in enumerate(machine.numa_cpus) if cpus]
+    if with_cpus:
+        (nodes / "has_cpu").write_text(",".join(with_cpus) + "\n")
 
 
 def _write_device(

@@ -14,7 +14,7 @@ from seedance_obs.sources.sim.hardware import (
     read_fabric,
     read_gpus,
     read_hidden_switches,
-    read_nic,
+    read_named,
     read_nvswitch,
 )
 from seedance_obs.sources.sim.kinds import KINDS
@@ -91,7 +91,8 @@ def _machine(top: Section) -> Machine:
         tenants=_tenants(top),
         gpus=read_gpus(top),
         nvswitches=_each(top, "nvswitches", read_nvswitch),
-        nics=_each(top, "nics", read_nic),
+        nics=_each(top, "nics", read_named),
+        nvme=_each(top, "nvme", read_named),
         nvlinks=_each(top, "nvlinks", read_direct_links),
         hidden_switches=read_hidden_switches(top),
         fabric=read_fabric(top),

@@ -60,8 +60,8 @@ class NvSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class Nic:
-    """A network adapter."""
+class Named:
+    """A network adapter or a disk, under Linux's name for it."""
 
     name: str
     device: PciDevice
@@ -159,7 +159,8 @@ class Machine:
     tenants: Mapping[str, int] = field(default_factory=dict)  # user name to uid
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[NvSwitch, ...] = ()
-    nics: tuple[Nic, ...] = ()
+    nics: tuple[Named, ...] = ()
+    nvme: tuple[Named, ...] = ()
     nvlinks: tuple[DirectNvLinks, ...] = ()
     hidden_switches: HiddenSwitches | None = None
     fabric: FabricState | None = None
@@ -167,10 +168,10 @@ class Machine:
     faults: tuple[Fault, ...] = ()
 
     def pci_devices(self) -> tuple[PciDevice, ...]:
-        """Every described PCI device: GPUs, NVSwitches, network adapters."""
+        """Every described PCI device: GPUs, NVSwitches, network adapters, disks."""
         boards = tuple(gpu.device for gpu in self.gpus)
         switches = tuple(switch.device for switch in self.nvswitches)
-        return boards + switches + tuple(nic.device for nic in self.nics)
+        return boards + switches + tuple(named.device for named in self.nics + self.nvme)
 
     def gpu_uuid(self, gpu: int) -> str:
         """The board's `GPU-...` identifier."""
