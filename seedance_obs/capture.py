@@ -1,8 +1,9 @@
 """Writes the machine it runs on as a folder that the tests can replay.
 
 The folder holds what the driver answered and how long each call took (`nvml.jsonl`), the PCI tree
-around the GPUs (`pci.json`), the dcgm-exporter page (`dcgm.prom`) and `host.toml`, which says what
-the others are. UUIDs, serial numbers, host, pod and job names are replaced by numbered stand-ins.
+around GPUs, adapters, disks and NVSwitches (`pci.json`), the NUMA nodes with CPUs (`has_cpu`), the
+dcgm-exporter page (`dcgm.prom`) and `host.toml`, which says what the others are. UUIDs, serial
+numbers, host, pod and job names are replaced by numbered stand-ins.
 """
 
 import json
@@ -23,7 +24,7 @@ from seedance_obs.processes import kill_process, python_command, python_environm
 from seedance_obs.sources.dcgm.http_page import PageFetcher
 from seedance_obs.sources.nvml.anonymiser import Anonymiser
 from seedance_obs.sources.nvml.recording import read_calls
-from seedance_obs.sources.sysfs import nvidia_gpus
+from seedance_obs.sources.sysfs import endpoints, nvidia_gpus
 
 PASSES = 2
 PAUSE_SECONDS = 1.0
@@ -37,6 +38,7 @@ PCI_FILES = (
     "max_link_speed",
     "max_link_width",
 )
+PCI_NAMES = ("infiniband", "nvme")  # folders of names that the kernel gives, not people
 # Labels that describe a device; whatever else a page's owner added may name people or projects.
 DEVICE_LABEL = re.compile(
     r"gpu|uuid|gpu_uuid|pci_bus_id|device|model_?name|GPU_I_.+|DCGM_.+_VERSION|"
@@ -66,6 +68,7 @@ def capture(folder: Path, settings: NodeSettings, *, deadline_seconds: float) ->
     parts = [
         _capture_nvml(folder / "nvml.jsonl", settings, anonymiser, deadline_seconds),
         _capture_pci(folder / "pci.json", settings),
+        _capture_numa(folder / "has_cpu", settings),
         _capture_dcgm(folder / "dcgm.prom", settings, anonymiser),
     ]
     text = anonymiser.text(_host_toml(parts, settings.nvml_library))
@@ -135,22 +138,33 @@ def _capture_pci(file: Path, settings: NodeSettings) -> Part:
     gpus = nvidia_gpus(sysfs)
     if gpus is None:
         return Part(file.name, "there is no PCI bus", written=False)
-    devices = {}
-    for bus_id in gpus:
-        for name, path, facts in _pci_chain(sysfs, bus_id):
-            devices[name] = {"path": path, "files": facts}
+    others = [endpoint.pci.bus_id for endpoint in endpoints(sysfs)]
+    devices = {
+        name: entry for bus_id in (*gpus, *others) for name, entry in _pci_chain(sysfs, bus_id)
+    }
     file.write_text(json.dumps(devices, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    return Part(file.name, f"{len(gpus)} NVIDIA GPUs on the PCI bus", written=True)
+    about = f"{len(gpus)} NVIDIA GPUs and {len(others)} devices to reach on the PCI bus"
+    return Part(file.name, about, written=True)
 
 
-def _pci_chain(sysfs: Path, bus_id: str) -> Iterator[tuple[str, str, dict[str, str]]]:
+def _capture_numa(file: Path, settings: NodeSettings) -> Part:
+    try:
+        nodes = Path(settings.node_root) / "sys/devices/system/node"
+        file.write_text((nodes / "has_cpu").read_text(encoding="ascii"), encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return Part(file.name, "the kernel does not say which NUMA nodes have CPUs", written=False)
+    return Part(file.name, "the NUMA nodes with CPUs", written=True)
+
+
+def _pci_chain(sysfs: Path, bus_id: str) -> Iterator[tuple[str, dict[str, object]]]:
     real = Path(os.path.realpath(sysfs / "bus/pci/devices" / bus_id))
     base = Path(os.path.realpath(sysfs / "devices"))
     for device in (real, *real.parents):
         if device == base or base not in device.parents:
             return
         if (device / "vendor").exists():
-            yield device.name, str(device.relative_to(base)), _pci_files(device)
+            path = str(device.relative_to(base))
+            yield device.name, {"path": path, "files": _pci_files(device), **_pci_names(device)}
 
 
 def _pci_files(device: Path) -> dict[str, str]:
@@ -161,6 +175,13 @@ def _pci_files(device: Path) -> dict[str, str]:
         except (OSError, UnicodeDecodeError):
             continue
     return facts
+
+
+def _pci_names(device: Path) -> dict[str, object]:
+    names = {
+        f"{folder}/{entry.name}" for folder in PCI_NAMES for entry in device.glob(f"{folder}/*")
+    }
+    return {"names": sorted(names)} if names else {}
 
 
 def _capture_dcgm(file: Path, settings: NodeSettings, anonymiser: Anonymiser) -> Part:

@@ -80,6 +80,8 @@ def write_pci_tree(pci: Path, sys: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in device["files"].items():
             (folder / file).write_text(f"{text}\n")
+        for place in device.get("names", ()):
+            (folder / place).mkdir(parents=True)
         (bus / name).symlink_to(folder)
 
 
@@ -131,6 +133,10 @@ def replayed(folder: Path, clock: Callable[[], float], root: Path) -> Machine:
         sources.append(PageSource(page.read_text(), clock))
     if (folder / "pci.json").exists():
         write_pci_tree(folder / "pci.json", root / "sys")
+    if (folder / "has_cpu").exists():
+        nodes = root / "sys/devices/system/node"
+        nodes.mkdir(parents=True)
+        (nodes / "has_cpu").write_text((folder / "has_cpu").read_text())
     (root / "proc").mkdir(exist_ok=True)
     (root / "proc/stat").write_text("btime 0\n")
     return machine(sources, clock, root=root, name=folder.name)

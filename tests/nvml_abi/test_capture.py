@@ -46,7 +46,7 @@ def test_a_capture_replays_as_the_machine_without_its_names(name, stand_in, tmp_
     done = capture(folder, machine.environment, "--node-root", str(tmp_path / "host"), "--json")
     assert done.returncode == 0, done.stderr
     written = {part["name"] for part in json.loads(done.stdout) if part["written"]}
-    assert written == {"nvml.jsonl", "pci.json", "host.toml"}
+    assert written == {"nvml.jsonl", "pci.json", "has_cpu", "host.toml"}
 
     reader = NvmlReader(library, monotonic=clock)
     reader.start()
