@@ -8,20 +8,21 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.accounts import Accounts, tenants_of
+from seedance_obs.exporter.link_health import LinkWatch
 from seedance_obs.exporter.memory import BoardMemory
-from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState
+from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
+from seedance_obs.layout import HostLayout
 from seedance_obs.merge import MergedGpu, merge
 from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.readings import SourceSnapshot
-from seedance_obs.sources.sysfs import PciFacts, nvidia_gpus, read_pci
-from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
+from seedance_obs.topology.model import Topology
 
 LOG = logging.getLogger(__name__)
 PCI_REFRESH_SECONDS = 60.0
@@ -75,9 +76,8 @@ class Node:
         self._faults: dict[str, str] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
         self._labels: dict[str, tuple[str, ...]] = {}
-        self._pci: dict[str, PciFacts | None] = {}
-        self._domains: dict[str, str] = {}  # by PCI address
-        self._pci_gpus = 0
+        self._layout = HostLayout(self._sysfs_root, node_name)
+        self._links = LinkWatch()
         self._pci_read_at: float | None = None
         self._most_seen = 0
 
@@ -126,7 +126,11 @@ class Node:
             owners = {pid: user for known in self._owners.values() for pid, user in known.items()}
         self._refresh_pci(now)
         merged = merge(snapshots, self._orders)
-        gpus = self._locate([self._memory.complete(gpu) for gpu in merged])
+        boards = [self._memory.complete(gpu) for gpu in merged]
+        lost = list(self._lost(boards))
+        pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
+        topology = self._layout.lay_out(boards, lost, pairs)
+        gpus = self._locate(boards, topology)
         if self._started_at is None and snapshots:
             self._started_at = self._wall()
         for gpu in gpus:
@@ -138,8 +142,11 @@ class Node:
             node_name=self.view.node_name,
             started_at=self._started_at,
             gpus=gpus,
-            missing=self._missing(gpus),
-            expected_gpus=self._settings.node_expected_gpus or max(self._pci_gpus, self._most_seen),
+            missing=tuple(self._labels[gpu.uuid] for gpu in lost),
+            topology=topology,
+            links={gpu.merged.uuid: self._links.watch(gpu.merged, gpu.device) for gpu in gpus},
+            expected_gpus=self._settings.node_expected_gpus
+            or max(self._layout.gpus_on_bus, self._most_seen),
             sources={**states, **self._file_system_states()},
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
@@ -170,51 +177,25 @@ class Node:
     def _refresh_pci(self, now: float) -> None:
         if self._pci_read_at is None or now - self._pci_read_at >= PCI_REFRESH_SECONDS:
             self._pci_read_at = now
-            self._pci_gpus = len(nvidia_gpus(self._sysfs_root) or ())
-            for bus_id in self._pci:
-                self._read_pci(bus_id)
+            self._layout.refresh()
 
-    def _read_pci(self, bus_id: str) -> PciFacts | None:
-        """PCI facts now; what was known stays when the bus has nothing to say any more."""
-        facts = read_pci(self._sysfs_root, bus_id)
-        if facts is not None or bus_id not in self._pci:
-            self._pci[bus_id] = facts
-        return self._pci[bus_id]
+    def _lost(self, gpus: Sequence[MergedGpu]) -> Iterator[MergedGpu]:
+        """Boards that were seen before; one whose place another has taken was replaced."""
+        seen = {gpu.uuid for gpu in gpus}
+        places = {gpu.pci_bus_id for gpu in gpus if gpu.pci_bus_id}
+        for board in self._memory.boards():
+            if board.uuid not in seen and board.pci_bus_id not in places:
+                yield board
 
-    def _pci_facts(self, bus_id: str | None) -> PciFacts | None:
-        if bus_id is None:
-            return None
-        return self._pci[bus_id] if bus_id in self._pci else self._read_pci(bus_id)
-
-    def _locate(self, gpus: Sequence[MergedGpu]) -> tuple[LocatedGpu, ...]:
-        domains = self._domains_of(gpus)
-        located = []
-        for gpu in gpus:
-            labels = _labels(gpu, self._pci_facts(gpu.pci_bus_id), domains)
-            self._labels[gpu.uuid] = labels
-            located.append(LocatedGpu(merged=gpu, labels=labels))
-        return tuple(located)
-
-    def _domains_of(self, gpus: Sequence[MergedGpu]) -> Mapping[str, str]:
-        """Each GPU's NVLink domain; a domain keeps its name when one of its GPUs is lost."""
-        places = {gpu.pci_bus_id for gpu in gpus}
-        lost = [gpu for gpu in self._memory.boards() if gpu.pci_bus_id not in places]
-        linked = [gpu for gpu in map(_linked, [*gpus, *lost]) if gpu is not None]
-        domains = nvlink_domains(self.view.node_name, linked)
-        racks = {gpu.pci_bus_id for gpu in linked if gpu.rack is not None}
-        for bus_id, domain in domains.items():
-            if bus_id in racks or bus_id not in self._domains:
-                self._domains[bus_id] = domain
-        return self._domains
-
-    def _missing(self, gpus: Sequence[LocatedGpu]) -> tuple[tuple[str, ...], ...]:
-        seen = {gpu.merged.uuid for gpu in gpus}
-        places = {gpu.merged.pci_bus_id for gpu in gpus}
-        return tuple(
-            labels
-            for uuid, labels in self._labels.items()
-            if uuid not in seen and labels[2] not in places  # a replaced board is not missing
-        )
+    def _locate(
+        self, boards: Sequence[MergedGpu], topology: Topology
+    ) -> tuple[LocatedGpu, ...]:
+        gpus = []
+        for board in boards:
+            device = topology.by_name[board.pci_bus_id or board.uuid]
+            labels = self._labels[board.uuid] = gpu_labels(device, topology)
+            gpus.append(LocatedGpu(board, device, labels))
+        return tuple(gpus)
 
     def _labels_of(self, uuid: str) -> tuple[str, ...]:
         return self._labels.get(uuid, ("", uuid, "", "", "", "", ""))
@@ -231,26 +212,3 @@ class Node:
                 owners[pid] = before[pid]
         return owners
 
-
-def _linked(gpu: MergedGpu) -> LinkedGpu | None:
-    if gpu.pci_bus_id is None:
-        return None
-    fabric, rack = gpu.fabric, None
-    if fabric is not None:
-        rack = rack_domain(
-            fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
-        )
-    peers = frozenset(link.remote_bus_id or HIDDEN_SWITCH for link in gpu.nvlinks or ())
-    return LinkedGpu(pci_bus_id=gpu.pci_bus_id, peers=peers, rack=rack)
-
-
-def _labels(gpu: MergedGpu, pci: PciFacts | None, domains: Mapping[str, str]) -> tuple[str, ...]:
-    return (
-        "" if gpu.index is None else str(gpu.index),
-        gpu.uuid,
-        gpu.pci_bus_id or "",
-        "" if pci is None or pci.numa_node is None else str(pci.numa_node),
-        (pci and pci.pcie_root) or "",
-        (pci and pci.pcie_switch) or "",
-        domains.get(gpu.pci_bus_id or "", ""),
-    )

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seedance_obs.merge import MergedGpu
+from seedance_obs.exporter.link_health import LinkHealth
 from seedance_obs.sources.readings import MigReadings
+from seedance_obs.topology.model import Absent, Device, Topology
 
 GPU_LABELS = (
     "gpu",
@@ -29,11 +31,29 @@ def mig_labels(instance: MigReadings) -> tuple[str, ...]:
     )
 
 
+def gpu_labels(gpu: Device, topology: Topology) -> tuple[str, ...]:
+    """The values of `GPU_LABELS`, empty where unknown; several NUMA nodes are joined by a comma."""
+    return (
+        "" if gpu.index is None else str(gpu.index),
+        _text(gpu.uuid),
+        _text(gpu.bus_id),
+        "" if isinstance(gpu.numa, Absent) else ",".join(map(str, sorted(gpu.numa))),
+        _text(gpu.pcie_root),
+        _text(gpu.pcie_switch),
+        topology.domains.get(gpu.name, ""),
+    )
+
+
+def _text(value: str | Absent) -> str:
+    return "" if isinstance(value, Absent) else value
+
+
 @dataclass(frozen=True, slots=True)
 class LocatedGpu:
-    """A merged GPU and where it sits; `labels` are the values of `GPU_LABELS`, empty if unknown."""
+    """A merged GPU and where it sits; `labels` are the values of `GPU_LABELS`."""
 
     merged: MergedGpu
+    device: Device
     labels: tuple[str, ...]
 
 
@@ -66,6 +86,8 @@ class NodeView:
     started_at: float | None = None
     gpus: tuple[LocatedGpu, ...] = ()
     missing: tuple[tuple[str, ...], ...] = ()  # labels of GPUs that were seen before
+    topology: Topology = Topology()
+    links: Mapping[str, LinkHealth] = field(default_factory=dict)  # by UUID
     expected_gpus: int | None = None  # None before the first view
     sources: Mapping[str, SourceState] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -137,6 +137,8 @@ class Device:
     ports: tuple[str, ...] | Absent = UNKNOWN
     pcie: PcieLink = PcieLink()
     nvlinks: tuple[NvLinkPort, ...] | Absent = UNKNOWN
+    c2c_links: int | Absent = UNKNOWN  # NVLink-C2C to the CPU of the same module
+    c2c_mb_per_second: float | Absent = UNKNOWN  # of one such link, one way
     fabric: FabricMembership | Absent = UNKNOWN
     present: bool = True
 

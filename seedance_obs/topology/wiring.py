@@ -1,96 +1,121 @@
-"""The devices of a node and the links between them, as the graph a person would draw.
+"""The wires of a host: what hangs on what over PCIe, and which NVLinks run where.
 
-Host, PCI root complexes, PCIe switches, GPUs, NVSwitches: from the left to the right of a picture
-and along every edge from source to target. Whatever an edge names is among the devices.
+Host, root complexes, PCIe switches, end devices, NVSwitches: from the left to the right of a
+picture and along every edge from source to target. Whatever an edge names is among the devices.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from seedance_obs.topology.bandwidth import pcie_bytes_per_second
 from seedance_obs.topology.domains import HIDDEN_SWITCH
+from seedance_obs.topology.model import (
+    UNKNOWN,
+    UNSUPPORTED,
+    Absent,
+    Device,
+    Edge,
+    Kind,
+    NvLinkPort,
+    PcieLink,
+)
 
 HOST = "host"
-KIND_OF_PEER = {"switch": "nvswitch", "ibm_npu": "npu"}
+MEGA = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class WiredGpu:
-    """A GPU by its PCI address, what it hangs on, and its NVLinks by (peer, kind of peer).
+def wire(
+    ends: Sequence[Device], links: Mapping[str, PcieLink]
+) -> tuple[tuple[Device, ...], tuple[Edge, ...]]:
+    """The end devices of a host with all that lies between them, and the edges of both.
 
-    A peer is a canonical PCI address, or `HIDDEN_SWITCH` where the host cannot see it.
+    `links` has the PCIe link above each switch, by the address of its upstream port. An end whose
+    switch or root is not known hangs on the next device above that is. An edge between two GPUs
+    is there once, although both report it.
     """
-
-    pci_bus_id: str
-    uuid: str
-    numa_node: str = ""
-    pcie_root: str = ""
-    pcie_switch: str = ""
-    nvlinks: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    present: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A vertex; `kind` is host, pcie_root, pcie_switch, gpu, nvswitch, nvlink_fabric or npu."""
-
-    name: str
-    kind: str
-    numa_node: str = ""
-    gpu_uuid: str = ""
-    present: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Links between two devices: `kind` is pcie (one) or nvlink (as many as are active)."""
-
-    source: str
-    target: str
-    kind: str
-    links: int = 1
-
-
-def wiring(gpus: Iterable[WiredGpu]) -> tuple[list[Device], list[Edge]]:
-    """The devices and edges of a node; a link between two GPUs is one edge, not two.
-
-    A GPU whose switch or root is not known hangs on the next device above that is.
-    """
-    devices = {HOST: Device(HOST, "host")}
+    devices = {HOST: Device(HOST, Kind.HOST)}
     edges: dict[tuple[str, str, str], Edge] = {}
-    for gpu in gpus:
-        above = HOST
-        for name, kind in ((gpu.pcie_root, "pcie_root"), (gpu.pcie_switch, "pcie_switch")):
-            if name:
-                devices.setdefault(name, Device(name, kind, numa_node=gpu.numa_node))
-                _connect(edges, Edge(above, name, "pcie"))
-                above = name
-        devices[gpu.pci_bus_id] = Device(
-            gpu.pci_bus_id, "gpu", gpu.numa_node, gpu.uuid, present=gpu.present
-        )
-        _connect(edges, Edge(above, gpu.pci_bus_id, "pcie"))
-        for (peer, kind), links in gpu.nvlinks.items():
-            _link(devices, edges, gpu.pci_bus_id, peer, kind, links)
-    return list(devices.values()), list(edges.values())
+    devices.update((end.name, end) for end in ends)
+    for end in ends:
+        for edge in (*_pcie(devices, end, links), *_c2c(end), *_nvlinks(devices, end)):
+            edges.setdefault((edge.source, edge.target, edge.kind), edge)
+    return tuple(devices.values()), tuple(edges.values())
 
 
-def _link(
-    devices: dict[str, Device],
-    edges: dict[tuple[str, str, str], Edge],
-    gpu: str,
-    peer: str,
-    kind: str,
-    links: int,
-) -> None:
-    if kind == "gpu":
-        source, target = sorted((gpu, peer))
-        devices.setdefault(peer, Device(peer, "gpu", present=False))
-        _connect(edges, Edge(source, target, "nvlink", links))
-        return
-    hidden = peer == HIDDEN_SWITCH
-    shown = "nvlink_fabric" if hidden else KIND_OF_PEER.get(kind, "unknown")
-    devices.setdefault(peer, Device(peer, shown))
-    _connect(edges, Edge(gpu, peer, "nvlink", links))
+def switches(ports: Sequence[str]) -> tuple[str, ...]:
+    """The upstream ports of the switches above a device, top down; `ports` as in `Device`."""
+    return tuple(ports[-2:0:-2])[::-1]
 
 
-def _connect(edges: dict[tuple[str, str, str], Edge], edge: Edge) -> None:
-    edges.setdefault((edge.source, edge.target, edge.kind), edge)
+def _pcie(
+    devices: dict[str, Device], end: Device, links: Mapping[str, PcieLink]
+) -> Iterable[Edge]:
+    above = HOST
+    if isinstance(end.pcie_root, str):
+        devices.setdefault(end.pcie_root, Device(end.pcie_root, Kind.PCIE_ROOT, numa=end.numa))
+        yield Edge(HOST, end.pcie_root, "pcie")
+        above = end.pcie_root
+    for name in () if isinstance(end.ports, Absent) else switches(end.ports):
+        link = links.get(name, PcieLink())
+        devices.setdefault(name, Device(name, Kind.PCIE_SWITCH, numa=end.numa, pcie=link))
+        yield _pcie_edge(above, name, link)
+        above = name
+    yield _pcie_edge(above, end.name, end.pcie)
+
+
+def _pcie_edge(source: str, target: str, link: PcieLink) -> Edge:
+    return Edge(
+        source,
+        target,
+        "pcie",
+        nominal=_bandwidth(link.generation_max, link.width_max),
+        current=_bandwidth(link.generation, link.width),
+    )
+
+
+def _bandwidth(generation: int | Absent, width: int | Absent) -> float | Absent:
+    if isinstance(generation, Absent) or isinstance(width, Absent):
+        return UNKNOWN
+    return pcie_bytes_per_second(generation, width)
+
+
+def _c2c(end: Device) -> Iterable[Edge]:
+    if isinstance(end.c2c_links, int) and end.c2c_links > 0:
+        rate = end.c2c_mb_per_second
+        total = UNKNOWN if isinstance(rate, Absent) else end.c2c_links * rate * MEGA
+        yield Edge(HOST, end.name, "c2c", links=end.c2c_links, nominal=total, current=total)
+
+
+def _nvlinks(devices: dict[str, Device], end: Device) -> Iterable[Edge]:
+    bundles: dict[str, list[NvLinkPort]] = {}
+    for port in () if isinstance(end.nvlinks, Absent) else end.nvlinks:
+        # A port that is down and names no far end may never have been wired.
+        if isinstance(port.remote, str) or port.active is True:
+            far = HIDDEN_SWITCH if isinstance(port.remote, Absent) else port.remote
+            bundles.setdefault(far, []).append(port)
+    for far, ports in bundles.items():
+        _meet(devices, far, ports[0].remote_kind)
+        source, target = end.name, far
+        if devices[far].kind is Kind.GPU:
+            source, target = sorted((end.name, far))
+        active = [port for port in ports if port.active is True]
+        yield Edge(source, target, "nvlink", len(active), _sum(ports), _sum(active))
+
+
+def _meet(devices: dict[str, Device], name: str, kind: Kind | Absent) -> None:
+    if name == HIDDEN_SWITCH:
+        kind = Kind.NVLINK_FABRIC
+    elif isinstance(kind, Absent):
+        kind = Kind.UNKNOWN
+    # What a link leads to and no source lists is there, but not for this host to use.
+    away = Device(name, kind, present=kind is not Kind.GPU)
+    known = devices.setdefault(name, away)
+    if known.kind is Kind.UNKNOWN:
+        devices[name] = replace(known, kind=kind)
+
+
+def _sum(ports: Iterable[NvLinkPort]) -> float | Absent:
+    rates = [port.mb_per_second for port in ports]
+    if any(isinstance(rate, Absent) for rate in rates):
+        return UNSUPPORTED if UNSUPPORTED in rates else UNKNOWN
+    return MEGA * sum(rate for rate in rates if not isinstance(rate, Absent))

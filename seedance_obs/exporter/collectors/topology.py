@@ -1,82 +1,112 @@
-"""How the node is wired: its devices and the links between them, one series each."""
+"""How the node is wired: its devices, the wires between neighbours, the path of every pair."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from seedance_obs.exporter.registry import register
-from seedance_obs.exporter.view import GPU_LABELS, LocatedGpu, NodeView
-from seedance_obs.sources.readings import NvLink
-from seedance_obs.topology.domains import HIDDEN_SWITCH
-from seedance_obs.topology.wiring import Device, WiredGpu, wiring
+from seedance_obs.exporter.view import NodeView
+from seedance_obs.topology.model import Absent, Device, Edge, Kind, Path, Topology
+
+EDGE_LABELS = ("source", "target", "kind", "target_kind")
 
 
-@register("topology", "the node's devices and the PCIe and NVLink edges between them")
+@register("topology", "the node's devices, the PCIe and NVLink edges between them, and their paths")
 class TopologyCollector:
     """The graph of the node, lost GPUs included."""
 
     def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
         """The families of one scrape."""
-        devices, edges = wiring(_wired(view)) if view.gpus or view.missing else ([], [])
-        info = InfoMetricFamily(
-            "seedance_topology_device",
-            "A device of this node by PCI address. Kinds: host, pcie_root, pcie_switch, gpu, "
-            "nvswitch, nvlink_fabric (switches the host cannot see), npu, unknown. State missing: "
-            "a GPU that was seen before and does not answer now.",
-        )
-        indices = {gpu.labels[1]: gpu.labels[0] for gpu in view.gpus}
-        indices.update({labels[1]: labels[0] for labels in view.missing})
-        for device in devices:
-            info.add_metric([], _labels(device, indices.get(device.gpu_uuid, "")))
-        links = GaugeMetricFamily(
-            "seedance_topology_edge_links",
-            "Links from one device of this node to another: active NVLinks, or 1 for PCIe. An "
-            "edge between two GPUs is shown once.",
-            labels=["source", "target", "kind"],
-        )
-        for edge in edges:
-            links.add_metric([edge.source, edge.target, edge.kind], edge.links)
-        yield from (info, links)
+        topology = view.topology if view.gpus or view.missing else Topology()
+        yield _devices(topology)
+        yield from _edges(topology)
+        yield _paths(topology)
 
 
-def _labels(device: Device, index: str) -> dict[str, str]:
+def _devices(topology: Topology) -> Metric:
+    info = InfoMetricFamily(
+        "seedance_topology_device",
+        "A device of this node by PCI address. Kinds: host, pcie_root, pcie_switch, gpu, nic, "
+        "nvme, nvswitch, nvlink_fabric (switches the host cannot see), npu, unknown. Label is "
+        "what Linux calls it. State missing: a GPU that was seen before and does not answer now.",
+    )
+    for device in topology.devices:
+        info.add_metric([], _device_labels(device))
+    return info
+
+
+def _device_labels(device: Device) -> dict[str, str]:
     return {
         "device": device.name,
         "kind": device.kind,
-        "gpu": index,
-        "gpu_uuid": device.gpu_uuid,
-        "numa_node": device.numa_node,
+        "label": device.label,
+        "gpu": "" if device.index is None else str(device.index),
+        "gpu_uuid": _text(device.uuid),
+        "numa_node": "" if isinstance(device.numa, Absent) else ",".join(map(str, sorted(device.numa))),
         "state": "present" if device.present else "missing",
     }
 
 
-def _wired(view: NodeView) -> Iterator[WiredGpu]:
-    here = {gpu.merged.pci_bus_id for gpu in view.gpus}
-    for gpu in view.gpus:
-        yield _wire(gpu.labels, present=True, nvlinks=_peers(gpu, here))
-    for labels in view.missing:
-        yield _wire(labels, present=False, nvlinks=Counter())
-
-
-def _wire(labels: tuple[str, ...], *, present: bool, nvlinks: Counter[tuple[str, str]]) -> WiredGpu:
-    place = dict(zip(GPU_LABELS, labels, strict=True))
-    return WiredGpu(
-        pci_bus_id=place["pci_bus_id"] or place["gpu_uuid"],
-        uuid=place["gpu_uuid"],
-        numa_node=place["numa_node"],
-        pcie_root=place["pcie_root"],
-        pcie_switch=place["pcie_switch"],
-        nvlinks=nvlinks,
-        present=present,
+def _edges(topology: Topology) -> Iterator[Metric]:
+    links = GaugeMetricFamily(
+        "seedance_topology_edge_links",
+        "Links from one device of this node to its neighbour: NVLinks or NVLink-C2C links that "
+        "are up, or 1 for PCIe. An edge between two GPUs is shown once.",
+        labels=EDGE_LABELS,
     )
+    bandwidth = GaugeMetricFamily(
+        "seedance_topology_edge_bandwidth_bytes_per_second",
+        "What an edge can carry one way. Nominal: all the links it has had, at their best; "
+        "current: the links that are up, as fast as they are now (PCIe slows down when idle).",
+        labels=(*EDGE_LABELS, "state"),
+    )
+    for edge in topology.edges:
+        labels = _edge_labels(topology, edge)
+        links.add_metric(labels, edge.links)
+        for state, value in (("nominal", edge.nominal), ("current", edge.current)):
+            if not isinstance(value, Absent):
+                bandwidth.add_metric([*labels, state], value)
+    yield from (links, bandwidth)
 
 
-def _peers(gpu: LocatedGpu, here: set[str | None]) -> Counter[tuple[str, str]]:
-    return Counter(_peer(link, here) for link in gpu.merged.nvlinks or ())
+def _edge_labels(topology: Topology, edge: Edge) -> list[str]:
+    return [edge.source, edge.target, edge.kind, topology.by_name[edge.target].kind]
 
 
-def _peer(link: NvLink, here: set[str | None]) -> tuple[str, str]:
-    if link.remote_bus_id is None:
-        return HIDDEN_SWITCH, "switch"
-    return link.remote_bus_id, "gpu" if link.remote_bus_id in here else link.remote_kind
+def _paths(topology: Topology) -> Metric:
+    info = InfoMetricFamily(
+        "seedance_topology_path",
+        "How a GPU reaches another GPU, an adapter or a disk of this node; each pair once. "
+        "Link_class: NV<links>, C2C, PIX, PXB, PHB, NODE, SYS; pcie_class: the same without "
+        "NVLink; nvlink_kind: direct, switch, hidden; p2p: ok or why not. Empty: not known.",
+    )
+    for path in topology.paths:
+        if path.link_class is not None or path.p2p:
+            info.add_metric([], _path_labels(topology, path))
+    return info
+
+
+def _path_labels(topology: Topology, path: Path) -> dict[str, str]:
+    target = topology.by_name[path.target]
+    source = topology.by_name[path.source]
+    if source.kind is not Kind.GPU:
+        source, target = target, source
+    return {
+        "source": source.name,
+        "target": target.name,
+        "target_kind": target.kind,
+        "link_class": path.link_class or "",
+        "pcie_class": "" if isinstance(path.pcie, Absent) else path.pcie.name,
+        "nvlink_kind": _text(path.nvlink_kind),
+        "p2p": _p2p(path),
+    }
+
+
+def _p2p(path: Path) -> str:
+    """`ok` where memory can be read and written, else the reason why not."""
+    told = [path.p2p[way] for way in ("read", "write") if way in path.p2p]
+    return next((status for status in told if status != "ok"), "ok" if told else "")
+
+
+def _text(value: str | Absent) -> str:
+    return "" if isinstance(value, Absent) else value

@@ -1,0 +1,269 @@
+"""A host's topology out of what its driver and its kernel say of it.
+
+NVML is believed before sysfs, and what was once known of a device stays known while the source
+that knew it is away: a GPU that falls off the bus keeps its place, a link that goes down its ends.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from seedance_obs.merge import MergedGpu
+from seedance_obs.sources.readings import Fabric, GpuPair, GpuPlace, NvLink
+from seedance_obs.sources.sysfs import (
+    Endpoint,
+    PciFacts,
+    cpu_nodes,
+    endpoints,
+    nvidia_gpus,
+    read_pci,
+)
+from seedance_obs.topology.distance import combined_paths
+from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
+from seedance_obs.topology.fabric import faults, healthy
+from seedance_obs.topology.model import (
+    UNKNOWN,
+    UNSUPPORTED,
+    Absent,
+    Device,
+    FabricMembership,
+    Kind,
+    NvLinkPort,
+    PcieLevel,
+    PcieLink,
+    Topology,
+)
+from seedance_obs.topology.model import Path as DevicePath
+from seedance_obs.topology.wiring import switches, wire
+
+Value = TypeVar("Value")
+_KINDS = {"gpu": Kind.GPU, "switch": Kind.NVSWITCH, "ibm_npu": Kind.NPU}
+
+
+class HostLayout:
+    """The topology of one host, laid out anew only when something about it has changed."""
+
+    def __init__(self, sysfs_root: Path, host: str) -> None:
+        self.gpus_on_bus = 0
+        self._sysfs_root = sysfs_root
+        self._host = host
+        self._pci: dict[str, PciFacts] = {}
+        self._endpoints: tuple[Endpoint, ...] = ()
+        self._cpu_nodes: frozenset[int] | None = None
+        self._domains: dict[str, str] = {}  # by device name
+        self._links: dict[tuple[str, int], NvLink] = {}  # as they were last up
+        self._pairs: dict[frozenset[str], GpuPair] = {}
+        self._laid_out: object = None
+        self._topology = Topology(host=host)
+
+    def refresh(self) -> None:
+        """Read the PCI bus again; what was known stays when it has nothing to say any more."""
+        self.gpus_on_bus = len(nvidia_gpus(self._sysfs_root) or ())
+        self._endpoints = tuple(endpoints(self._sysfs_root)) or self._endpoints
+        self._cpu_nodes = cpu_nodes(self._sysfs_root) or self._cpu_nodes
+        for bus_id in self._pci:
+            self._pci[bus_id] = read_pci(self._sysfs_root, bus_id) or self._pci[bus_id]
+
+    def lay_out(
+        self, gpus: Sequence[MergedGpu], lost: Sequence[MergedGpu], pairs: Iterable[GpuPair]
+    ) -> Topology:
+        """The topology of the GPUs that answer and of those that did before."""
+        self._pairs.update((frozenset((pair.uuid, pair.other_uuid)), pair) for pair in pairs)
+        boards = [
+            *(self._board(gpu, present=True) for gpu in gpus),
+            *(self._board(gpu, present=False) for gpu in lost),
+        ]
+        laid_out = (boards, self._endpoints, dict(self._pci), dict(self._pairs))
+        if laid_out != self._laid_out:
+            self._topology = self._lay_out(boards)
+            self._laid_out = laid_out
+        return self._topology
+
+    def _lay_out(self, boards: Sequence[Device]) -> Topology:
+        ends = [*boards, *(_endpoint(each) for each in self._endpoints)]
+        devices, edges = wire(ends, self._switch_links(ends))
+        names = {board.uuid: board.name for board in boards}
+        told = {
+            frozenset(names[uuid] for uuid in uuids): pair
+            for uuids, pair in self._pairs.items()
+            if uuids <= names.keys()
+        }
+        paths = (
+            _as_told(path, told.get(frozenset((path.source, path.target))))
+            for path in combined_paths(devices, edges)
+        )
+        domains = self._name_domains(boards)
+        return Topology(devices, tuple(paths), edges, domains, self._host)
+
+    def _board(self, gpu: MergedGpu, *, present: bool) -> Device:
+        pci = self._facts(gpu.pci_bus_id)
+        place = gpu.place or GpuPlace()
+        return Device(
+            name=gpu.pci_bus_id or gpu.uuid,
+            kind=Kind.GPU,
+            index=gpu.index,
+            uuid=gpu.uuid,
+            bus_id=_or_unknown(gpu.pci_bus_id),
+            model=_or_unknown(gpu.model),
+            numa=self._numa(place.numa, pci),
+            memory_node=_or_unknown(place.memory_node),
+            cpus=_or_unknown(place.cpus),
+            pcie_root=_or_unknown(pci.pcie_root),
+            pcie_switch=_switch(pci),
+            ports=_or_unknown(pci.ports),
+            pcie=_gpu_link(gpu, pci),
+            nvlinks=self._ports(gpu, present=present),
+            c2c_links=_or_unknown(place.c2c_links),
+            c2c_mb_per_second=_or_unknown(place.c2c_mb_per_second),
+            fabric=_membership(gpu.fabric),
+            present=present,
+        )
+
+    def _facts(self, bus_id: str | None) -> PciFacts:
+        if bus_id is None:
+            return PciFacts("")
+        if bus_id not in self._pci:
+            self._pci[bus_id] = read_pci(self._sysfs_root, bus_id) or PciFacts(bus_id)
+        return self._pci[bus_id]
+
+    def _numa(self, told: frozenset[int] | None, pci: PciFacts) -> frozenset[int] | Absent:
+        """The nearest NUMA nodes that have CPUs: the memory of a GPU may be a node, too."""
+        if told and self._cpu_nodes:
+            told &= self._cpu_nodes
+        if not told:
+            told = None if pci.numa_node is None else frozenset((pci.numa_node,))
+        return _or_unknown(told)
+
+    def _ports(self, gpu: MergedGpu, *, present: bool) -> tuple[NvLinkPort, ...] | Absent:
+        if gpu.value("mig_enabled"):
+            return UNSUPPORTED  # the links are there, but no MIG instance can use them
+        if gpu.nvlinks is None:
+            return UNKNOWN
+        return tuple(_port(self._wired(gpu, link), present=present) for link in gpu.nvlinks)
+
+    def _wired(self, gpu: MergedGpu, link: NvLink) -> NvLink:
+        """A link that is down, with the far end that it had while it was up."""
+        if link.active:
+            self._links[gpu.uuid, link.link] = link
+            return link
+        return replace(self._links.get((gpu.uuid, link.link), link), active=False)
+
+    def _switch_links(self, ends: Iterable[Device]) -> dict[str, PcieLink]:
+        names = {
+            name
+            for end in ends
+            if not isinstance(end.ports, Absent)
+            for name in switches(end.ports)
+        }
+        return {name: _pcie_link(self._facts(name)) for name in names}
+
+    def _name_domains(self, boards: Sequence[Device]) -> dict[str, str]:
+        """The NVLink domains; one keeps its name when one of its GPUs is lost."""
+        linked = [_linked(board) for board in boards]
+        racks = {gpu.pci_bus_id for gpu in linked if gpu.rack is not None}
+        for name, domain in nvlink_domains(self._host, linked).items():
+            if name in racks or name not in self._domains:
+                self._domains[name] = domain
+        return dict(self._domains)
+
+
+def _or_unknown(value: Value | None) -> Value | Absent:
+    return UNKNOWN if value is None else value
+
+
+def _switch(pci: PciFacts) -> str | Absent:
+    if pci.ports is None:
+        return UNKNOWN
+    return UNSUPPORTED if pci.pcie_switch is None else pci.pcie_switch
+
+
+def _pcie_link(pci: PciFacts) -> PcieLink:
+    return PcieLink(
+        generation=_or_unknown(pci.pcie_generation),
+        width=_or_unknown(pci.pcie_width),
+        generation_max=_or_unknown(pci.pcie_generation_max),
+        width_max=_or_unknown(pci.pcie_width_max),
+    )
+
+
+def _gpu_link(gpu: MergedGpu, pci: PciFacts) -> PcieLink:
+    """The driver's view of the link: its maximum is what device and slot allow together."""
+    told = {
+        "generation": gpu.value("pcie_generation"),
+        "width": gpu.value("pcie_width"),
+        "generation_max": gpu.value("pcie_generation_max"),
+        "width_max": gpu.value("pcie_width_max"),
+    }
+    known = {name: int(value) for name, value in told.items() if value is not None}
+    return replace(_pcie_link(pci), **known)
+
+
+def _endpoint(endpoint: Endpoint) -> Device:
+    pci = endpoint.pci
+    return Device(
+        name=pci.bus_id,
+        kind=Kind(endpoint.kind),
+        label=endpoint.label,
+        bus_id=pci.bus_id,
+        numa=UNKNOWN if pci.numa_node is None else frozenset((pci.numa_node,)),
+        pcie_root=_or_unknown(pci.pcie_root),
+        pcie_switch=_switch(pci),
+        ports=_or_unknown(pci.ports),
+        pcie=_pcie_link(pci),
+    )
+
+
+def _port(link: NvLink, *, present: bool) -> NvLinkPort:
+    return NvLinkPort(
+        port=link.link,
+        active=link.active and present,
+        mb_per_second=_or_unknown(link.mb_per_second),
+        remote=_or_unknown(link.remote_bus_id),
+        remote_kind=_KINDS.get(link.remote_kind, UNKNOWN),
+        remote_port=_or_unknown(link.remote_link),
+    )
+
+
+def _membership(fabric: Fabric | None) -> FabricMembership | Absent:
+    if fabric is None:
+        return UNKNOWN
+    mask = fabric.health_mask
+    return FabricMembership(
+        state=fabric.state,
+        status=fabric.status,
+        cluster_uuid=fabric.cluster_uuid,
+        clique_id=fabric.clique_id,
+        healthy=_or_unknown(healthy(mask, fabric.health_summary)),
+        faults=() if mask is None else faults(mask),
+    )
+
+
+def _linked(board: Device) -> LinkedGpu:
+    ports = () if isinstance(board.nvlinks, Absent) else board.nvlinks
+    peers = {
+        port.remote if isinstance(port.remote, str) else HIDDEN_SWITCH
+        for port in ports
+        if port.active is True or isinstance(port.remote, str)
+    }
+    return LinkedGpu(board.name, frozenset(peers), _rack(board.fabric))
+
+
+def _rack(fabric: FabricMembership | Absent) -> str | None:
+    if isinstance(fabric, Absent):
+        return None
+    known = (fabric.cluster_uuid, fabric.clique_id, fabric.status)
+    if any(isinstance(value, Absent) for value in known):
+        return None
+    return rack_domain(
+        str(fabric.cluster_uuid), known[1], state=fabric.state, status=known[2]
+    )
+
+
+def _as_told(path: DevicePath, pair: GpuPair | None) -> DevicePath:
+    """A path with what the driver says of it, which counts more than what follows from the bus."""
+    if pair is None:
+        return path
+    levels = {int(level): level for level in PcieLevel}
+    level = path.pcie if pair.level is None else levels.get(pair.level, path.pcie)
+    return replace(path, pcie=level, p2p=pair.p2p)
