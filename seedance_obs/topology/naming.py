@@ -5,22 +5,19 @@ from collections.abc import Iterable, Sequence
 
 from seedance_obs.topology.model import Absent, Device, Kind
 
-_DIGITS = re.compile(r"(\d+)")
+_NUMBERED = re.compile(r"([^:]*?)(\d+)")
 
 
-def natural_key(text: str) -> tuple[tuple[int, str], ...]:
-    """A sort key that puts `GPU9` before `GPU10`."""
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in _parts(text))
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in _DIGITS.split(text) if part]
+def natural_key(text: str) -> tuple[str, int]:
+    """A sort key that puts `GPU9` before `GPU10`, and leaves PCI addresses as they are."""
+    match = _NUMBERED.fullmatch(text)
+    return (match[1], int(match[2])) if match else (text, -1)
 
 
 def in_order(devices: Iterable[Device]) -> list[Device]:
     """The devices by index, those without one last, then by name: a reader's order is no matter."""
 
-    def key(device: Device) -> tuple[bool, int, tuple[tuple[int, str], ...]]:
+    def key(device: Device) -> tuple[bool, int, tuple[str, int]]:
         return device.index is None, device.index or 0, natural_key(device.name)
 
     return sorted(devices, key=key)
