@@ -1,0 +1,145 @@
+import io
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from rich.console import Console
+
+from seedance_obs.topology.drawing import draw_topology
+from seedance_obs.topology.model import (
+    UNSUPPORTED,
+    Device,
+    Kind,
+    PcieLevel,
+    PcieLink,
+    Reading,
+    Topology,
+)
+from tests.topology.hand_made import hgx, matrix
+from tests.topology.made_up import topologies
+
+
+def drawn(topology: Topology, *warnings: str, width: int = 80, colour: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, color_system="standard" if colour else None, force_terminal=colour
+    )
+    console.print(draw_topology(Reading(topology, warnings)))
+    return out.getvalue()
+
+
+def rows(text: str, first: str) -> list[list[str]]:
+    """The cells of the lines that begin with a name."""
+    return [line.split() for line in text.splitlines() if line.startswith(f"{first} ")]
+
+
+def test_the_tree_hangs_every_device_where_it_is():
+    lines = drawn(hgx()).splitlines()
+    assert lines[:6] == [
+        "gpu-7",
+        "├── NUMA node 0",
+        "│   ├── pci0000:15",
+        "│   │   └── switch 0000:18:00.0",
+        "│   │       ├── GPU0  0000:1a:00.0  gen5 x16  domain 0  H100 80GB HBM3",
+        "│   │       └── NIC0  0000:1b:00.0  gen5 x16  mlx5_0",
+    ]
+    assert [line for line in lines if "NUMA node" in line and "──" in line] == [
+        "├── NUMA node 0",
+        "└── NUMA node 1",
+    ]
+
+
+def test_eight_gpus_and_eight_nics_fit_eighty_columns_in_whole_cells():
+    text = drawn(hgx())
+    assert max(map(len, text.splitlines())) <= 80
+    to_gpus, to_nics = rows(text, "GPU3")
+    assert to_gpus == ["GPU3", *["NV18"] * 3, "X", *["NV18"] * 4, "0"]
+    assert to_nics == ["GPU3", *["NODE"] * 3, "PIX", *["SYS"] * 4, "0"]
+    assert "…" not in text
+
+
+def test_sixteen_gpus_go_on_in_a_second_matrix():
+    text = drawn(matrix(16, lambda _one, _other: 6))
+    assert max(map(len, text.splitlines())) <= 80
+    left, right = rows(text, "GPU15")
+    assert left == ["GPU15", *["NV6"] * 8]
+    assert right == ["GPU15", *["NV6"] * 7, "X"]
+    whole = drawn(matrix(16, lambda _one, _other: 6), width=120)
+    assert rows(whole, "GPU15") == [["GPU15", *["NV6"] * 15, "X"]]
+
+
+def test_only_the_classes_that_occur_are_explained():
+    text = drawn(hgx())
+    assert "NVn  n NVLinks" in text
+    assert "SYS  " in text
+    assert "PHB  " not in text
+    assert "?    not known" not in text
+
+
+def test_an_unknown_cell_is_a_question_mark():
+    text = drawn(matrix(3, lambda _one, other: None if other == 2 else PcieLevel.PHB))
+    assert rows(text, "GPU0") == [["GPU0", "X", "PHB", "?"]]
+    assert rows(text, "GPU2") == [["GPU2", "?", "?", "X"]]
+    assert "?    not known" in text
+
+
+def test_a_matrix_without_a_tree_names_its_nics_below():
+    text = drawn(matrix(2, lambda _one, _other: 4, nics=2, numa=lambda i: i))
+    assert "──" not in text
+    assert "NIC0 mlx5_0  NIC1 mlx5_1" in text
+    assert rows(text, "GPU1") == [["GPU1", "NV4", "X", "1"], ["GPU1", "SYS", "SYS", "1"]]
+
+
+def test_one_gpu_and_none():
+    assert rows(drawn(matrix(1, lambda _one, _other: None)), "GPU0") == [["GPU0", "X"]]
+    assert drawn(Topology()) == "No GPUs.\n"
+
+
+def test_domains_and_warnings_are_told():
+    text = drawn(hgx(), "row GPU3: cell 5 is not a link class: `[X`")
+    assert "NVLink domain 0: GPU 0-7  gpu-7.0000-1a-00.0" in text
+    assert "warning: row GPU3: cell 5 is not a link class: `[X`" in text
+
+
+def test_a_link_below_its_best_and_a_lost_gpu_show_in_the_tree():
+    gpu = Device(
+        "0000:01:00.0",
+        Kind.GPU,
+        0,
+        pcie_root="pci0000:00",
+        pcie_switch=UNSUPPORTED,
+        pcie=PcieLink(1, 8, 5, 16),
+        present=False,
+    )
+    text = drawn(Topology((gpu,)))
+    assert "GPU0  0000:01:00.0  gen1/5 x8/16  lost" in text
+    assert "NUMA node ?" in text
+    assert "switch" not in text
+
+
+def test_a_model_too_long_for_the_line_is_cut_and_nothing_wraps():
+    model = "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition"
+    topology = hgx(gpus=1, nics=0)
+    topology = replace(topology, devices=(replace(topology.gpus[0], model=model),))
+    lines = drawn(topology).splitlines()
+    assert len(lines[4]) == 80
+    assert lines[4].endswith("  RTX PRO 6000 Blackwell …")
+    assert lines[5] == ""
+
+
+def test_colour_adds_nothing_but_colour():
+    coloured = drawn(hgx(), colour=True)
+    assert "\x1b[" in coloured
+    assert "\x1b[" not in drawn(hgx())
+
+
+@pytest.mark.parametrize("name", ["[red]n[/red]", ":smile:", "[/]"])
+def test_names_are_no_markup(name):
+    topology = matrix(2, lambda _one, _other: 4, nics=1)
+    nic = Device("NIC0", Kind.NIC, 0, label=name)
+    assert f"NIC0 {name}" in drawn(replace(topology, devices=(*topology.gpus, nic)))
+
+
+@given(topologies())
+def test_whatever_was_read_can_be_drawn(topology):
+    assert drawn(topology)
