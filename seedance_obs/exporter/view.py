@@ -7,6 +7,7 @@ from seedance_obs.merge import MergedGpu
 from seedance_obs.exporter.link_health import LinkHealth
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.topology.model import Absent, Device, Topology
+from seedance_obs.topology.naming import number_list
 
 GPU_LABELS = (
     "gpu",
@@ -32,12 +33,12 @@ def mig_labels(instance: MigReadings) -> tuple[str, ...]:
 
 
 def gpu_labels(gpu: Device, topology: Topology) -> tuple[str, ...]:
-    """The values of `GPU_LABELS`, empty where unknown; several NUMA nodes are joined by a comma."""
+    """The values of `GPU_LABELS`, empty where unknown; several NUMA nodes read `0,5-11`."""
     return (
         "" if gpu.index is None else str(gpu.index),
         _text(gpu.uuid),
         _text(gpu.bus_id),
-        "" if isinstance(gpu.numa, Absent) else ",".join(map(str, sorted(gpu.numa))),
+        number_list(gpu.numa) or "",
         _text(gpu.pcie_root),
         _text(gpu.pcie_switch),
         topology.domains.get(gpu.name, ""),

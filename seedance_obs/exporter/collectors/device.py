@@ -6,8 +6,10 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
+from seedance_obs.topology.encoding import encode
 
 FACTS = ("vbios_version", "serial", "compute_capability", "minor_number")
+ENCODED = ("bandwidth_class", "topo_mask", "root_complex_id")
 
 
 @register("device", "identity and model of each GPU, MIG instances, driver; GPUs expected and seen")
@@ -37,11 +39,14 @@ def _counts(view: NodeView) -> tuple[Metric, Metric]:
 def _gpu_info(view: NodeView) -> Metric:
     family = InfoMetricFamily(
         "seedance_gpu",
-        "Facts about a GPU that do not change while it is installed.",
+        "Facts about a GPU that do not change while it is installed. Topo_mask: the GPUs of its "
+        "NVLink domain, bit i from the right for GPU i.",
         labels=list(GPU_LABELS),
     )
     for gpu in view.gpus:
         facts = {name: gpu.merged.facts.get(name, "") for name in FACTS}
+        place = encode(view.topology, gpu.device)
+        facts |= {name: getattr(place, name) or "" for name in ENCODED}
         family.add_metric(gpu.labels, {"gpu_model": gpu.merged.model or "", **facts})
     return family
 

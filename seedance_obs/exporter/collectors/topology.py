@@ -7,6 +7,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
 from seedance_obs.topology.model import Absent, Device, Edge, Kind, Path, Topology
+from seedance_obs.topology.naming import number_list
 
 EDGE_LABELS = ("source", "target", "kind", "target_kind")
 
@@ -42,7 +43,7 @@ def _device_labels(device: Device) -> dict[str, str]:
         "label": device.label,
         "gpu": "" if device.index is None else str(device.index),
         "gpu_uuid": _text(device.uuid),
-        "numa_node": "" if isinstance(device.numa, Absent) else ",".join(map(str, sorted(device.numa))),
+        "numa_node": number_list(device.numa) or "",
         "state": "present" if device.present else "missing",
     }
 
