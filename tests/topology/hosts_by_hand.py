@@ -33,13 +33,15 @@ def gpu(index: int, *, numa: int | None = None, pcie: PcieLink = GEN3, **more) -
 
 
 def ports(count: int, mb_per_second: float | Absent) -> tuple[NvLinkPort, ...]:
-    return tuple(NvLinkPort(port, active=True, mb_per_second=mb_per_second) for port in range(count))
+    return tuple(
+        NvLinkPort(port, active=True, mb_per_second=mb_per_second) for port in range(count)
+    )
 
 
 def host(
     gpus: list[Device],
     level: Callable[[int, int], PcieLevel | Absent],
-    links: Callable[[int, int], int | Absent] = lambda one, other: 0,
+    links: Callable[[int, int], int | Absent] = lambda _one, _other: 0,
     *,
     link_kind: NvLinkKind | Absent = NvLinkKind.DIRECT,
     domains: Mapping[str, str] | None = None,
