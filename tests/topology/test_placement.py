@@ -1,5 +1,4 @@
 import gc
-import random
 import threading
 from dataclasses import replace
 from itertools import combinations
@@ -234,15 +233,29 @@ def test_beyond_exhaustion_the_sets_met_are_marked_and_still_right_where_it_is_c
     assert Placements().standing(box, names(*range(10))).percentile is UNKNOWN
 
 
-def test_a_greedy_search_is_never_better_than_the_set_compared():
-    """A bridged clique that starts elsewhere may miss is still the best once it is the actual."""
-    rng = random.Random(7)
-    links = {(i, j): rng.randint(0, 6) for j in range(20) for i in range(j)}
-    topology = host([gpu(i) for i in range(20)], two_sockets(10), lambda i, j: links[i, j])
+def test_the_actual_set_is_the_best_where_a_greedy_search_missed_it():
+    """GPU11 lures every start away from the odd clique, and no single swap leads back."""
+    clique = names(1, 3, 5, 7, 9)
+
+    def links(one, other):
+        if one % 2 and other % 2 and other < 10:
+            return 2
+        return 8 if 11 in (one, other) and (one + other) % 2 else 0
+
+    topology = host([gpu(i) for i in range(20)], two_sockets(10), links)
     engine = Placements()
-    for _ in range(30):
-        standing = engine.standing(topology, names(*rng.sample(range(20), 8)))
-        assert standing.regret >= 0
+    assert engine.extremes(topology, 5).best.gpus != clique
+    standing = engine.standing(topology, clique)
+    assert standing.extremes.best == standing.actual
+    assert standing.regret == 0
+
+
+def test_sets_with_unknown_pairs_do_not_count_among_the_sets():
+    gpus = [gpu(i, numa=0) for i in range(4)]
+    known = {(0, 1): PcieLevel.PIX, (0, 2): PcieLevel.SYS}
+    topology = host(gpus, lambda i, j: known.get((i, j), UNKNOWN))
+    assert Placements().standing(topology, names(0, 1)).percentile == 1
+    assert Placements().standing(topology, names(0, 2)).percentile == 0.5
 
 
 def test_hosts_wired_alike_share_one_search():
@@ -256,6 +269,13 @@ def test_another_wiring_is_not_confused_with_it():
     cut = replace(mesh, paths=tuple(replace(path, nvlinks=0) for path in mesh.paths))
     assert engine.extremes(cut, 2).best.worst_class == "PIX"
     assert engine.extremes(mesh, 2) is first
+
+
+def test_a_topology_at_the_address_of_another_is_read_anew():
+    engine, mesh, box = Placements(), dgx1(), pcie_box()
+    engine.extremes(mesh, 2)
+    engine._seen[id(box)] = engine._seen[id(mesh)]
+    assert engine.extremes(box, 2).best.worst_class == "PIX"
 
 
 def test_topologies_that_are_gone_are_not_remembered():

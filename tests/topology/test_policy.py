@@ -187,6 +187,7 @@ def test_domain_packing_leaves_whole_domains_alone():
     assert value("domain-packing", topology, 0, 1) == 1
     assert value("domain-packing", topology, 0, free=names(0, 2, 3)) == 1
     assert value("domain-packing", topology, 2, free=names(0, 2, 3)) == 0
+    assert value("domain-packing", topology, 2, free=names(0, 3)) == 0  # held, so it was free
     assert value("domain-packing", topology, 0, 2, free=names(0, 2, 3)) == 0.5
     assert value("domain-packing", pcie_box(), 0, 5) == 1
     dark = host([gpu(0), gpu(1)], lambda _i, _j: PcieLevel.PIX, lambda _i, _j: UNKNOWN)
