@@ -1,0 +1,75 @@
+"""Which GPUs a person means by `0,1,5`, `0-3`, a name, a UUID or a PCI address."""
+
+import re
+from collections.abc import Sequence
+
+from seedance_obs.errors import UsageError
+from seedance_obs.topology.model import Topology
+
+RANGE = re.compile(r"(\d+)-(\d+)")
+MOST_IN_A_RANGE = 1024
+
+
+def named_gpus(topology: Topology, text: str, *, option: str) -> tuple[str, ...]:
+    """The names of the GPUs that a comma-separated list means, each once, in the list's order.
+
+    Args:
+        topology: the host.
+        text: indexes, ranges of indexes, device names, UUIDs or PCI addresses.
+        option: what the list was given for, for messages.
+
+    Raises:
+        UsageError: an entry means no GPU, or there is none.
+    """
+    meant: dict[str, str] = {}
+    for gpu in topology.gpus:
+        keys = [gpu.name, gpu.uuid, gpu.bus_id]
+        if gpu.index is not None:
+            keys.append(str(gpu.index))
+        for key in keys:
+            if isinstance(key, str):
+                meant.setdefault(key.lower(), gpu.name)
+    names: dict[str, None] = {}
+    for entry in _entries(text):
+        if entry.lower() not in meant:
+            raise UsageError(
+                f"{option}: {entry!r} is no GPU here; the GPUs are "
+                f"{shown_gpus(topology, [gpu.name for gpu in topology.gpus]) or 'none'}"
+            )
+        names[meant[entry.lower()]] = None
+    if not names:
+        raise UsageError(f"{option}: a list of GPUs such as 0,1,5 or 0-3 is wanted, found nothing")
+    return tuple(names)
+
+
+def _entries(text: str) -> list[str]:
+    entries: list[str] = []
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        found = RANGE.fullmatch(entry)
+        first, last = map(int, found.groups()) if found else (0, 0)
+        if found and first <= last < first + MOST_IN_A_RANGE:
+            entries += map(str, range(first, last + 1))
+        else:
+            entries.append(entry)
+    return entries
+
+
+def shown_gpus(topology: Topology, names: Sequence[str]) -> str:
+    """GPUs as a person would list them: `0-3,6` by index, or by name where one has no index."""
+    indexes = [topology.by_name[name].index for name in names]
+    known = sorted(index for index in indexes if index is not None)
+    if len(known) < len(indexes):
+        return ", ".join(names)
+    runs: list[list[int]] = []
+    for index in known:
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return ",".join(_run(run) for run in runs)
+
+
+def _run(run: Sequence[int]) -> str:
+    if len(run) > 2:
+        return f"{run[0]}-{run[-1]}"
+    return ",".join(map(str, run))
