@@ -9,9 +9,9 @@ PACKAGE = Path(__file__).parent.parent / "seedance_obs"
 
 # What the modules of a folder may import of this package, besides their own folder and errors.
 MAY_USE = {
-    "topology": {"errors"},
+    "topology": {"errors", "identity"},
     "attribution": set(),
-    "sources": {"errors", "processes", "quantities"},
+    "sources": {"errors", "identity", "processes", "quantities"},
     "promql": {"errors"},
     "dashboards": set(),
     "web": {"errors", "promql", "attribution", "topology"},

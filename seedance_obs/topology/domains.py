@@ -38,7 +38,8 @@ def nvlink_domains(node: str, gpus: Sequence[LinkedGpu]) -> Mapping[str, str]:
 
     GPUs belong together when a link joins them or when they reach the same switch; switches that
     the host cannot see count as one. A rack's domain is the fabric's own name, any other is the
-    node and its lowest GPU address, so it does not depend on the order of the GPUs.
+    node (if it has a name) and its lowest GPU address, so it does not depend on the order of the
+    GPUs.
     """
     roots = {gpu.pci_bus_id: gpu.pci_bus_id for gpu in gpus}
 
@@ -59,5 +60,6 @@ def nvlink_domains(node: str, gpus: Sequence[LinkedGpu]) -> Mapping[str, str]:
         if gpu.rack is not None:
             domains[gpu.pci_bus_id] = gpu.rack
         elif gpu.peers:
-            domains[gpu.pci_bus_id] = f"{node}.{lowest.replace(':', '-')}"
+            prefix = f"{node}." if node else ""
+            domains[gpu.pci_bus_id] = prefix + lowest.replace(":", "-")
     return domains

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from seedance_obs.sources.identity import canonical_bus_id, canonical_uuid
+from seedance_obs.identity import canonical_bus_id, canonical_uuid
 from tests.exporter_process import exporter, get, until
 from tests.nvml_abi.conftest import StandInMachine
 from tests.nvml_abi.machines import WITH_GPUS, machine_library

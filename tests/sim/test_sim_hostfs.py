@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seedance_obs.sources.identity import canonical_bus_id
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.sources.sim.fleet import load_machine, machine_names
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.library import SimNvml

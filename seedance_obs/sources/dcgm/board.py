@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.sources.dcgm.fields import FACT_LABELS, Field
-from seedance_obs.sources.identity import canonical_bus_id
 from seedance_obs.sources.readings import GpuReadings, MigReadings, Pod
 
 SENTINEL_TEXTS = ("<<<", "SKIPPING DCGM VALUE", "ERROR - FAILED TO CONVERT")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from seedance_obs.identity import canonical_uuid
 from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.dcgm.board import SENTINEL_TEXTS, Board, Instance, label
 from seedance_obs.sources.dcgm.fields import FIELD_OF, VERSION_LABELS, XID_NAMES, Field, Scope
@@ -20,7 +21,6 @@ from seedance_obs.sources.dcgm.sample_line import (
     read_number,
     split_sample,
 )
-from seedance_obs.sources.identity import canonical_uuid
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
 
 DROP_REASONS = {

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from seedance_obs.identity import canonical_bus_id, canonical_uuid
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.identity import canonical_bus_id, canonical_uuid
 from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
 from seedance_obs.sources.readings import Fabric, NvLink

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.identity import canonical_uuid
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.identity import canonical_uuid
 from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.board import (
     DRIVER_GONE,

@@ -1,6 +1,6 @@
 """The hardware part of a description: boards, their MIG instances, switches, adapters, links."""
 
-from seedance_obs.sources.identity import canonical_bus_id
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.sources.sim.description import Section
 from seedance_obs.sources.sim.machine import (
     DirectNvLinks,

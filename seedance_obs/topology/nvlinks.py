@@ -1,0 +1,143 @@
+"""Which NVLinks two GPUs can use between them, and the NVLink domains that follow.
+
+The NVSwitches of a host are one fabric, whether the host sees them or not: a GPU's own links tell
+which switches it reaches, never how those are wired to each other (the two boards of a DGX-2 are).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
+from seedance_obs.topology.model import (
+    UNKNOWN,
+    UNSUPPORTED,
+    Absent,
+    Device,
+    Edge,
+    FabricMembership,
+    Kind,
+    NvLinkKind,
+    NvLinkPort,
+)
+
+_FABRIC = (Kind.NVSWITCH, Kind.NVLINK_FABRIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The active NVLinks of one GPU: to each peer by name, and into the fabric of switches."""
+
+    peers: Mapping[str, int]
+    fabric: int = 0
+    hidden: bool = False  # at least one switch that the host cannot see
+
+
+def nvlinks(devices: Iterable[Device], edges: Iterable[Edge]) -> Mapping[str, Links]:
+    """The NVLinks of each GPU whose links are all known, by name.
+
+    A GPU's ports come first, nvlink edges second. A port whose state nobody could read makes its
+    GPU unknown; inactive ports do not count. A GPU without links has `nvlinks=()`.
+    """
+    devices = tuple(devices)
+    kinds = _kinds(devices)
+    wires: dict[str, dict[str, int]] = {}
+    for edge in edges:
+        if edge.kind == "nvlink":
+            for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
+                known = wires.setdefault(here, {})
+                known[there] = max(edge.links, known.get(there, 0))
+    found = {}
+    for gpu in (device for device in devices if device.kind is Kind.GPU):
+        counts = _by_ports(gpu, kinds) if gpu.nvlinks else wires.get(gpu.name)
+        if counts is None and gpu.nvlinks == ():
+            counts = {}
+        if counts is not None:
+            found[gpu.name] = _links(counts, kinds)
+    return found
+
+
+def links_between(
+    one: Device, other: Device, links: Mapping[str, Links]
+) -> tuple[int | Absent, NvLinkKind | Absent]:
+    """How many NVLinks two devices can use between them, and how those run.
+
+    Through switches it is the smaller number of links into the fabric. None between them is
+    (0, UNSUPPORTED); UNKNOWN where the links of a GPU that could have some are.
+    """
+    if one.kind is not Kind.GPU or other.kind is not Kind.GPU:
+        return 0, UNSUPPORTED
+    here, there = links.get(one.name), links.get(other.name)
+    direct = [
+        its.peers[far]
+        for its, far in ((here, other.name), (there, one.name))
+        if its and far in its.peers
+    ]
+    if direct:
+        return min(direct), NvLinkKind.DIRECT
+    if any(its is not None and its.fabric == 0 for its in (here, there)):
+        return 0, UNSUPPORTED
+    if here is None or there is None:
+        return UNKNOWN, UNKNOWN
+    hidden = here.hidden or there.hidden
+    return min(here.fabric, there.fabric), NvLinkKind.HIDDEN if hidden else NvLinkKind.SWITCH
+
+
+def domains(
+    devices: Iterable[Device], edges: Iterable[Edge] = (), *, node: str = ""
+) -> Mapping[str, str]:
+    """The NVLink domain of each GPU that has one, by name; see `domains.nvlink_domains`."""
+    devices = tuple(devices)
+    gpus = {device.name: device for device in devices if device.kind is Kind.GPU}
+    linked = []
+    for name, its in nvlinks(devices, edges).items():
+        peers = its.peers.keys() & gpus.keys() | ({HIDDEN_SWITCH} if its.fabric else set())
+        linked.append(LinkedGpu(name, frozenset(peers), _rack(gpus[name].fabric)))
+    return nvlink_domains(node, linked)
+
+
+def _kinds(devices: Iterable[Device]) -> Mapping[str, Kind]:
+    """The kind of every device, and of every far end that a port tells and no device does."""
+    kinds = {}
+    for device in devices:
+        for port in device.nvlinks if isinstance(device.nvlinks, tuple) else ():
+            if isinstance(port.remote, str) and isinstance(port.remote_kind, Kind):
+                kinds[port.remote] = port.remote_kind
+    return kinds | {device.name: device.kind for device in devices}
+
+
+def _by_ports(gpu: Device, kinds: Mapping[str, Kind]) -> Mapping[str, int] | None:
+    if isinstance(gpu.nvlinks, Absent) or any(
+        isinstance(port.active, Absent) for port in gpu.nvlinks
+    ):
+        return None
+    return Counter(_far_end(port, kinds) for port in gpu.nvlinks if port.active)
+
+
+def _far_end(port: NvLinkPort, kinds: Mapping[str, Kind]) -> str:
+    """The device at the far end; what the host cannot tell is taken for a hidden switch."""
+    if isinstance(port.remote, Absent):
+        return HIDDEN_SWITCH
+    known = kinds.get(port.remote, Kind.UNKNOWN) is not Kind.UNKNOWN
+    return port.remote if known else HIDDEN_SWITCH
+
+
+def _links(counts: Mapping[str, int], kinds: Mapping[str, Kind]) -> Links:
+    fabric = {
+        far: count
+        for far, count in counts.items()
+        if far == HIDDEN_SWITCH or kinds.get(far) in _FABRIC
+    }
+    hidden = any(kinds.get(far) is not Kind.NVSWITCH for far in fabric)
+    peers = {far: count for far, count in counts.items() if far not in fabric}
+    return Links(peers, sum(fabric.values()), hidden)
+
+
+def _rack(fabric: FabricMembership | Absent) -> str | None:
+    if isinstance(fabric, Absent) or isinstance(fabric.cluster_uuid, Absent):
+        return None
+    if isinstance(fabric.clique_id, Absent) or isinstance(fabric.status, Absent):
+        return None
+    return rack_domain(
+        fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
+    )
