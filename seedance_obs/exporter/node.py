@@ -240,7 +240,9 @@ def _linked(gpu: MergedGpu) -> LinkedGpu | None:
         rack = rack_domain(
             fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
         )
-    peers = frozenset(link.remote_bus_id or HIDDEN_SWITCH for link in gpu.nvlinks or ())
+    peers = frozenset(
+        link.remote_bus_id or HIDDEN_SWITCH for link in gpu.nvlinks or () if link.active
+    )
     return LinkedGpu(pci_bus_id=gpu.pci_bus_id, peers=peers, rack=rack)
 
 

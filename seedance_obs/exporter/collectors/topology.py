@@ -73,7 +73,7 @@ def _wire(labels: tuple[str, ...], *, present: bool, nvlinks: Counter[tuple[str,
 
 
 def _peers(gpu: LocatedGpu, here: set[str | None]) -> Counter[tuple[str, str]]:
-    return Counter(_peer(link, here) for link in gpu.merged.nvlinks or ())
+    return Counter(_peer(link, here) for link in gpu.merged.nvlinks or () if link.active)
 
 
 def _peer(link: NvLink, here: set[str | None]) -> tuple[str, str]:
