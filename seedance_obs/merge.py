@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from seedance_obs.sources.readings import (
     Fabric,
+    GpuPlace,
     GpuProcess,
     GpuReadings,
     MigReadings,
@@ -46,6 +47,7 @@ class MergedGpu:
     processes: tuple[GpuProcess, ...] | None
     pods: tuple[Pod, ...] | None
     pod_managed: bool = False  # a pod has been seen on it before
+    place: GpuPlace | None = None
 
     def value(self, quantity: str) -> float | None:
         """The believed value, or None where no source has a reading."""
@@ -107,6 +109,7 @@ def _merge_gpu(
         fabric=next((gpu.fabric for gpu in gpus if gpu.fabric), None),
         processes=next((gpu.processes for gpu in gpus if gpu.processes is not None), None),
         pods=next((gpu.pods for gpu in gpus if gpu.pods is not None), None),
+        place=next((gpu.place for gpu in gpus if gpu.place is not None), None),
     )
 
 

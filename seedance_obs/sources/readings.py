@@ -22,21 +22,66 @@ class MigReadings:
 
 @dataclass(frozen=True, slots=True)
 class NvLink:
-    """One active NVLink; `remote_bus_id` is canonical, or None where the far end is hidden."""
+    """One NVLink port of a board.
+
+    `remote_bus_id` is canonical, or None where the far end is hidden. A port that sleeps to save
+    power is active; of one that is not, nothing but its number is known.
+    """
 
     link: int
     remote_kind: str  # gpu, switch, ibm_npu or unknown
     remote_bus_id: str | None = None
+    active: bool = True
+    mb_per_second: float | None = None  # one way, 1 MB = 10**6 bytes
+    version: str | None = None  # the generation, `4.0`
+    remote_link: int | None = None  # the port on the far side
+    p2p: bool | None = None  # whether the link carries peer-to-peer traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """What NVML says of the NVLink fabric (`nvmlDeviceGetGpuFabricInfoV`), undecoded."""
+    """What NVML says of the NVLink fabric (`nvmlDeviceGetGpuFabricInfoV`), undecoded.
+
+    The health is None where the driver is too old to know it; `topology.fabric` decodes it.
+    """
 
     cluster_uuid: str  # 32 lower-case hex digits
     clique_id: int
     state: int
     status: int
+    health_mask: int | None = None
+    health_summary: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPlace:
+    """Where a board sits: the NUMA nodes and CPUs nearest to it, and its way to the CPU's memory.
+
+    `memory_node` is the NUMA node that the board's own memory is (Grace). `c2c_links` are the
+    NVLink-C2C links that are up, `c2c_mb_per_second` what they carry together, one way.
+    """
+
+    memory_node: int | None = None
+    numa: frozenset[int] | None = None
+    cpus: frozenset[int] | None = None
+    c2c_links: int | None = None
+    c2c_mb_per_second: float | None = None
+    addressing_mode: str | None = None  # none, hmm or ats
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPair:
+    """How two boards reach each other; each pair is there once, the lower index first.
+
+    `level` is an nvmlGpuTopologyLevel_t (0 to 50). `p2p` has a word for each capability (read,
+    write, nvlink) that the driver answered: ok, chipset_not_supported, gpu_not_supported,
+    topology_not_supported, disabled_by_regkey, not_supported or unknown.
+    """
+
+    uuid: str
+    other_uuid: str
+    level: int | None = None
+    p2p: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +116,7 @@ class GpuReadings:
     mig: tuple[MigReadings, ...] = ()
     nvlinks: tuple[NvLink, ...] | None = None  # None: this source cannot tell
     fabric: Fabric | None = None
+    place: GpuPlace | None = None
     processes: tuple[GpuProcess, ...] | None = None  # None: this source cannot list them
     pods: tuple[Pod, ...] | None = None  # None: this source cannot tell
 
@@ -93,3 +139,4 @@ class SourceSnapshot:
     xids: tuple[Xid, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)  # by reason, in this pass
+    pairs: tuple[GpuPair, ...] = ()

@@ -62,6 +62,9 @@ class Anonymiser:
             return self._number(answer)
         if function == "nvmlDeviceGetGpuFabricInfoV" and isinstance(answer, dict):
             return {**answer, "clusterUuid": self._cluster(str(answer["clusterUuid"]))}
+        if function == "nvmlDeviceGetPlatformInfo" and isinstance(answer, dict):
+            serial = answer["chassisSerialNumber"]
+            return {**answer, "chassisSerialNumber": serial and self._number(serial)}
         return self._walk(answer)
 
     def _walk(self, answer: Plain) -> Plain:

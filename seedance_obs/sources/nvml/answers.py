@@ -5,7 +5,7 @@ generation of the binding is read alike.
 """
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from seedance_obs.sources.nvml.library import Plain
 
@@ -13,22 +13,6 @@ _NO_INSTANCE = 0xFFFFFFFF
 _NO_VALUE = 2**64 - 1
 _SUCCESS = 0
 _VALUE_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # by valueType
-
-
-class GpuFabricInfo(ctypes.Structure):
-    """nvmlGpuFabricInfo_v2_t, declared here because older bindings have the UUID's length wrong."""
-
-    _fields_ = (
-        ("version", ctypes.c_uint),
-        ("clusterUuid", ctypes.c_ubyte * 16),
-        ("status", ctypes.c_uint),
-        ("cliqueId", ctypes.c_uint),
-        ("state", ctypes.c_ubyte),
-        ("healthMask", ctypes.c_uint),
-    )
-
-    def __init__(self) -> None:
-        super().__init__(version=ctypes.sizeof(self) | 2 << 24)
 
 
 def plain(answer: object) -> Plain:
@@ -48,10 +32,27 @@ def plain(answer: object) -> Plain:
     raise TypeError(f"an answer of the NVML binding that nobody expects: {type(answer)}")
 
 
-def fabric_info(answer: GpuFabricInfo) -> Plain:
-    """The fabric's membership, its cluster UUID as 32 hex digits."""
-    numbers = _members(answer, "cliqueId", "state", "status", "healthMask")
-    return {"clusterUuid": bytes(answer.clusterUuid).hex(), **numbers}
+def fabric_info(answer: ctypes.Structure) -> Plain:
+    """The fabric's membership, its cluster UUID as 32 hex digits, of any version."""
+    health = {name: plain(getattr(answer, name, None)) for name in ("healthMask", "healthSummary")}
+    numbers = _members(answer, "cliqueId", "state", "status")
+    return {"clusterUuid": bytes(answer.clusterUuid).hex(), **numbers, **health}
+
+
+def platform_info(answer: ctypes.Structure) -> Plain:
+    """The board's place in its rack; a serial number that is no text is given as hex digits."""
+    serial = bytes(answer.chassisSerialNumber).rstrip(b"\0")
+    text = serial.decode() if serial.isascii() and serial.decode().isprintable() else serial.hex()
+    places = ("slotNumber", "trayIndex", "hostId", "peerType", "moduleId")
+    return {"chassisSerialNumber": text, **_members(answer, *places)}
+
+
+def words(answer: Iterable[int]) -> Plain:
+    """A bitmask as its words, without the zero words at its end."""
+    mask = list(answer)
+    while mask and not mask[-1]:
+        mask.pop()
+    return mask
 
 
 def field_values(answer: Sequence[object]) -> Plain:
@@ -138,6 +139,14 @@ DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
     "nvmlDeviceGetNvLinkState": plain,
     "nvmlDeviceGetNvLinkRemoteDeviceType": plain,
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": _remote_pci,
+    "nvmlDeviceGetNvLinkVersion": plain,
+    "nvmlDeviceGetNvLinkCapability": plain,
+    "nvmlDeviceGetNumaNodeId": plain,
+    "nvmlDeviceGetMemoryAffinity": words,
+    "nvmlDeviceGetCpuAffinityWithinScope": words,
+    "nvmlDeviceGetCpuAffinity": words,
+    "nvmlDeviceGetMemoryBusWidth": plain,
+    "nvmlDeviceGetMaxClockInfo": plain,
     "nvmlDeviceGetComputeRunningProcesses": _processes,
     "nvmlDeviceGetGraphicsRunningProcesses": _processes,
 }

@@ -12,18 +12,27 @@ from typing import Any
 
 from seedance_obs.sources.nvml.answers import (
     DEVICE_ANSWERS,
-    GpuFabricInfo,
     fabric_info,
     field_values,
     plain,
+    platform_info,
 )
 from seedance_obs.sources.nvml.library import (
+    ARGUMENT_VERSION_MISMATCH,
     FUNCTION_NOT_FOUND,
     INVALID_ARGUMENT,
     NOT_FOUND,
     UNKNOWN,
     NvmlError,
     Plain,
+)
+from seedance_obs.sources.nvml.structures import (
+    AddressingMode,
+    FabricInfo,
+    FabricInfo2,
+    FabricInfo3,
+    PlatformInfo1,
+    PlatformInfo2,
 )
 
 _log = logging.getLogger(__name__)
@@ -34,6 +43,10 @@ _SYSTEM = (
     "nvmlSystemGetCudaDriverVersion",
     "nvmlDeviceGetCount",
 )
+
+# Two boards, one handle each.
+_OF_PAIRS = ("nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetP2PStatus")
+_FIELD_BITS = 32
 
 # One function of ours, the binding's functions that answer it, preferred first. Newer drivers
 # drop deprecated symbols and older ones lack their successors. Processes are asked for by _v2
@@ -79,6 +92,8 @@ class PynvmlLibrary:
             "nvmlDeviceGetMigDeviceHandleByIndex": self._mig_device,
             "nvmlDeviceGetFieldValues": self._field_values,
             "nvmlDeviceGetGpuFabricInfoV": self._fabric_info,
+            "nvmlDeviceGetPlatformInfo": self._platform_info,
+            "nvmlDeviceGetAddressingMode": self._addressing_mode,
             "nvmlEventSetWait": self._next_xid,
         }
 
@@ -100,6 +115,8 @@ class PynvmlLibrary:
             return self._special[function](device, args)
         if function in _SYSTEM:
             return plain(self._invoke(function))
+        if function in _OF_PAIRS:
+            return self._of_pair(function, device, args)
         if function not in DEVICE_ANSWERS:
             raise NvmlError(FUNCTION_NOT_FOUND)
         if function == "nvmlDeviceGetMemoryInfo_v2":
@@ -157,18 +174,52 @@ class PynvmlLibrary:
     def _field_values(self, device: str | None, args: tuple[int, ...]) -> Plain:
         # Drivers have written one record past the end, which the binding's own wrapper invites.
         values = (self._pynvml.c_nvmlFieldValue_t * (len(args) + 1))()
-        for value, field_id in zip(values, args, strict=False):
-            value.fieldId = field_id
-        call = self._pynvml._nvmlGetFunctionPointer("nvmlDeviceGetFieldValues")
-        code = call(self._handle(device), len(args), values)
-        if code:
-            raise NvmlError(code)
+        for value, field in zip(values, args, strict=False):
+            value.scopeId, value.fieldId = divmod(field, 1 << _FIELD_BITS)
+        self._invoke_pointer("nvmlDeviceGetFieldValues", device, len(args), values)
         return field_values(values[: len(args)])
 
+    def _of_pair(self, function: str, device: str | None, args: tuple[int, ...]) -> Plain:
+        other, *rest = args
+        return plain(
+            self._invoke(function, self._handle(device), self._handle(f"gpu{other}"), *rest)
+        )
+
     def _fabric_info(self, device: str | None, _args: tuple[int, ...]) -> Plain:
-        info = GpuFabricInfo()
-        self._invoke("nvmlDeviceGetGpuFabricInfoV", self._handle(device), ctypes.byref(info))
-        return fabric_info(info)
+        function = "nvmlDeviceGetGpuFabricInfoV"
+        try:
+            return fabric_info(self._filled(function, device, FabricInfo3(), FabricInfo2()))
+        except self._pynvml.NVMLError_FunctionNotFound:
+            return fabric_info(self._filled("nvmlDeviceGetGpuFabricInfo", device, FabricInfo()))
+
+    def _platform_info(self, device: str | None, _args: tuple[int, ...]) -> Plain:
+        structures = PlatformInfo2(), PlatformInfo1()
+        return platform_info(self._filled("nvmlDeviceGetPlatformInfo", device, *structures))
+
+    def _addressing_mode(self, device: str | None, _args: tuple[int, ...]) -> Plain:
+        mode = self._filled("nvmlDeviceGetAddressingMode", device, AddressingMode())
+        return int(mode.value)
+
+    def _filled(self, function: str, device: str | None, *structures: Any) -> Any:
+        """The first structure whose version the driver knows, filled by it."""
+        *newer, last = structures
+        for structure in newer:
+            try:
+                self._invoke_pointer(function, device, ctypes.byref(structure))
+            except NvmlError as error:
+                if error.code not in (ARGUMENT_VERSION_MISMATCH, INVALID_ARGUMENT):
+                    raise
+            else:
+                return structure
+        self._invoke_pointer(function, device, ctypes.byref(last))
+        return last
+
+    def _invoke_pointer(self, function: str, device: str | None, *args: Any) -> None:
+        """Call the driver's own function, for which the binding has no wrapper or a wrong one."""
+        call = self._pynvml._nvmlGetFunctionPointer(function)
+        code = call(self._handle(device), *args)
+        if code:
+            raise NvmlError(code)
 
     def _next_xid(self, _device: str | None, _args: tuple[int, ...]) -> Plain:
         if self._event_set is None:

@@ -1,4 +1,4 @@
-"""What NVML says of a board that stays as it is: identity, firmware, NVLinks, fabric."""
+"""What NVML says of a board that stays as it is: identity, firmware, place, NVLinks, fabric."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,19 +6,28 @@ from dataclasses import dataclass, field
 from seedance_obs.identity import canonical_bus_id, canonical_uuid
 from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml import library as nvml
+from seedance_obs.sources.nvml.asking import integer, optional
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
-from seedance_obs.sources.readings import Fabric, NvLink
+from seedance_obs.sources.nvml.nvlinks import read_nvlinks
+from seedance_obs.sources.nvml.place import read_place
+from seedance_obs.sources.readings import Fabric, GpuPlace, NvLink
 
-MAX_NVLINKS = 36  # NVML_NVLINK_MAX_LINKS
-LINK_ACTIVE = 1  # NVML_FEATURE_ENABLED
-NEVER_AGAIN = (nvml.NOT_SUPPORTED, nvml.FUNCTION_NOT_FOUND)
-DRIVER_GONE = (nvml.UNINITIALIZED, nvml.DRIVER_NOT_LOADED, nvml.LIB_RM_VERSION_MISMATCH)
-_REMOTE_KINDS = {0: "gpu", 1: "ibm_npu", 2: "switch"}
-_FACTS = {
-    "serial": "nvmlDeviceGetSerial",
-    "vbios_version": "nvmlDeviceGetVbiosVersion",
-    "minor_number": "nvmlDeviceGetMinorNumber",
-    "compute_capability": "nvmlDeviceGetCudaComputeCapability",
+_MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
+_FACTS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "serial": ("nvmlDeviceGetSerial", ()),
+    "vbios_version": ("nvmlDeviceGetVbiosVersion", ()),
+    "minor_number": ("nvmlDeviceGetMinorNumber", ()),
+    "compute_capability": ("nvmlDeviceGetCudaComputeCapability", ()),
+    "memory_bus_width_bits": ("nvmlDeviceGetMemoryBusWidth", ()),
+    "memory_clock_max_mhz": ("nvmlDeviceGetMaxClockInfo", (_MEMORY_CLOCK,)),
+}
+_PLATFORM_FACTS = {
+    "chassis_serial": "chassisSerialNumber",
+    "slot_number": "slotNumber",
+    "tray_index": "trayIndex",
+    "host_id": "hostId",
+    "peer_type": "peerType",
+    "module_id": "moduleId",
 }
 _MAXIMA = {
     "pcie_generation_max": "nvmlDeviceGetMaxPcieLinkGeneration",
@@ -38,6 +47,7 @@ class Board:
     maxima: dict[str, float]
     nvlinks: tuple[NvLink, ...] | None = None
     fabric: Fabric | None = None
+    place: GpuPlace | None = None
     mig: bool = False
     unsupported: set[tuple[str, str | None, tuple[int, ...]]] = field(default_factory=set)
 
@@ -59,41 +69,30 @@ def describe(library: NvmlLibrary, index: int) -> Board:
         uuid=uuid,
         pci_bus_id=canonical_bus_id(str(pci["busId"])) if isinstance(pci, dict) else None,
         model=model if isinstance(model, str) else None,
-        facts=dict(_facts(library, name)),
+        facts={**dict(_facts(library, name)), **dict(_platform(library, name))},
         maxima=dict(_maxima(library, name)),
-        nvlinks=_nvlinks(library, name),
+        nvlinks=read_nvlinks(library, name),
         fabric=_fabric(library, name),
+        place=read_place(library, name),
     )
 
 
-def optional(library: NvmlLibrary, function: str, device: str | None = None, *args: int) -> Plain:
-    """A call's answer, or None where NVML refuses; a lost board or driver still raises."""
-    try:
-        return library.call(function, device, *args)
-    except NvmlError as error:
-        if error.code in (nvml.GPU_IS_LOST, *DRIVER_GONE):
-            raise
-        return None
-
-
-def integer(answer: Plain) -> int:
-    """An answer that must be an integer.
-
-    Raises:
-        NvmlError: it is not.
-    """
-    if not isinstance(answer, int):
-        raise NvmlError(nvml.UNKNOWN)
-    return answer
-
-
 def _facts(library: NvmlLibrary, name: str) -> Iterator[tuple[str, str]]:
-    for fact, function in _FACTS.items():
-        answer = optional(library, function, name)
+    for fact, (function, args) in _FACTS.items():
+        answer = optional(library, function, name, *args)
         if isinstance(answer, list):
             yield fact, ".".join(str(part) for part in answer)
         elif answer is not None:
             yield fact, str(answer)
+
+
+def _platform(library: NvmlLibrary, name: str) -> Iterator[tuple[str, str]]:
+    """Where in its rack the board is, which no driver before Blackwell knows."""
+    answer = optional(library, "nvmlDeviceGetPlatformInfo", name)
+    for fact, member in _PLATFORM_FACTS.items():
+        value = answer.get(member) if isinstance(answer, dict) else None
+        if value not in (None, ""):
+            yield fact, str(value)
 
 
 def _maxima(library: NvmlLibrary, name: str) -> Iterator[tuple[str, float]]:
@@ -101,37 +100,6 @@ def _maxima(library: NvmlLibrary, name: str) -> Iterator[tuple[str, float]]:
         answer = optional(library, function, name)
         if isinstance(answer, int) and QUANTITIES[quantity].admits(answer):
             yield quantity, answer
-
-
-def _nvlinks(library: NvmlLibrary, name: str) -> tuple[NvLink, ...] | None:
-    """The active links; None where NVML does not say, as for every board in MIG mode."""
-    links = []
-    for number in range(MAX_NVLINKS):
-        try:
-            active = library.call("nvmlDeviceGetNvLinkState", name, number) == LINK_ACTIVE
-        except NvmlError as error:
-            if error.code in NEVER_AGAIN and number == 0:
-                return None
-            if error.code in (nvml.INVALID_ARGUMENT, *NEVER_AGAIN):
-                break  # past the board's last link
-            if error.code in (nvml.GPU_IS_LOST, *DRIVER_GONE):
-                raise
-            continue
-        if active:
-            links.append(_nvlink(library, name, number))
-    return tuple(links)
-
-
-def _nvlink(library: NvmlLibrary, name: str, number: int) -> NvLink:
-    kind = optional(library, "nvmlDeviceGetNvLinkRemoteDeviceType", name, number)
-    remote = optional(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", name, number)
-    return NvLink(
-        link=number,
-        remote_kind=_REMOTE_KINDS.get(kind, "unknown") if isinstance(kind, int) else "unknown",
-        remote_bus_id=(
-            canonical_bus_id(str(remote["busId"])) if isinstance(remote, dict) else None
-        ),
-    )
 
 
 def _fabric(library: NvmlLibrary, name: str) -> Fabric | None:
@@ -143,4 +111,10 @@ def _fabric(library: NvmlLibrary, name: str) -> Fabric | None:
         clique_id=integer(answer["cliqueId"]),
         state=integer(answer["state"]),
         status=integer(answer["status"]),
+        health_mask=_known(answer.get("healthMask")),
+        health_summary=_known(answer.get("healthSummary")),
     )
+
+
+def _known(value: Plain) -> int | None:
+    return value if isinstance(value, int) else None

@@ -15,12 +15,23 @@ device at index 2 of GPU 0. Shapes of the answers that are not one number or one
 - `nvmlDeviceGetMigMode`: `[current, pending]`
 - `nvmlDeviceGetAttributes_v2` (of a MIG device): NVML's field names to integers
 - `nvmlDeviceGetNvLinkRemotePciInfo_v2(link)`: `{"busId": str}`
+- `nvmlDeviceGetNvLinkCapability(link, capability)`: 0 or 1
+- `nvmlDeviceGetTopologyCommonAncestor(index)`: the level (0 to 50) at which the GPU at that NVML
+  index is reached; `nvmlDeviceGetP2PStatus(index, capability)`: an nvmlGpuP2PStatus_t towards it
+- `nvmlDeviceGetMemoryAffinity(words, scope)`, `nvmlDeviceGetCpuAffinityWithinScope(words, scope)`
+  and `nvmlDeviceGetCpuAffinity(words)`: a bitmask of NUMA nodes or CPUs as a list of 64-bit words,
+  lowest first, without the zero words at its end
+- `nvmlDeviceGetAddressingMode`: 0 none, 1 HMM, 2 ATS
 - `nvmlDeviceGetGpuFabricInfoV`: `{"clusterUuid": 32 hex digits, "cliqueId", "state", "status",
-  "healthMask"}`
+  "healthMask": int or null, "healthSummary": int or null}`, as much as the driver's newest version
+  of the structure holds
+- `nvmlDeviceGetPlatformInfo`: `{"chassisSerialNumber": str, "slotNumber", "trayIndex", "hostId",
+  "peerType", "moduleId"}`; version 1 of the structure has other names for the same places
 - `nvmlDeviceGetComputeRunningProcesses`, `...Graphics...`: a list of `{"pid": int,
   "usedGpuMemory": bytes or null, "gpuInstanceId": int or null, "computeInstanceId": int or null}`
-- `nvmlDeviceGetFieldValues(id, ...)`: a list, one per id, of `{"fieldId", "scopeId", "nvmlReturn",
-  "value": number or null}`
+- `nvmlDeviceGetFieldValues(field, ...)`: a list, one per field, of `{"fieldId", "scopeId",
+  "nvmlReturn", "value": number or null}`; a field is its id, or `id | scope << 32` where it is
+  asked of one link
 - `nvmlEventSetWait` (no device): the next pending XID `{"device": "gpu3", "xid": 79}`; never
   blocks, and raises TIMEOUT when nothing is pending
 """
@@ -42,6 +53,7 @@ FUNCTION_NOT_FOUND = 13
 GPU_IS_LOST = 15
 RESET_REQUIRED = 16
 LIB_RM_VERSION_MISMATCH = 18
+ARGUMENT_VERSION_MISMATCH = 25
 UNKNOWN = 999
 
 ERROR_NAMES = {
@@ -57,6 +69,7 @@ ERROR_NAMES = {
     GPU_IS_LOST: "gpu_is_lost",
     RESET_REQUIRED: "reset_required",
     LIB_RM_VERSION_MISMATCH: "driver_library_mismatch",
+    ARGUMENT_VERSION_MISMATCH: "argument_version_mismatch",
     UNKNOWN: "unknown",
 }
 

@@ -15,17 +15,13 @@ from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.identity import canonical_uuid
 from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml import library as nvml
-from seedance_obs.sources.nvml.board import (
-    DRIVER_GONE,
-    NEVER_AGAIN,
-    Board,
-    describe,
-    integer,
-    optional,
-)
+from seedance_obs.sources.nvml.asking import DRIVER_GONE, NEVER_AGAIN, integer, optional
+from seedance_obs.sources.nvml.board import Board, describe
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
+from seedance_obs.sources.nvml.pairs import Pairs
 from seedance_obs.sources.nvml.reads import BOARD_READS, MEMORY_READS, Read
 from seedance_obs.sources.readings import (
+    GpuPair,
     GpuProcess,
     GpuReadings,
     MigReadings,
@@ -58,6 +54,7 @@ class NvmlReader:
         self._library = library
         self._monotonic = monotonic
         self._boards: dict[int, Board] = {}
+        self._pairs = Pairs()
         self._uuids: dict[str, str] = {}  # lost boards too: their last XID names them
         self._count = -1
         self._passes = 0
@@ -96,24 +93,36 @@ class NvmlReader:
             self._look_for_devices()
         except NvmlError as error:
             raise _unavailable(error) from error
-        gpus = []
-        for index in range(self._count):
-            try:
-                gpus.append(self._read_gpu(index))
-            except NvmlError as error:
-                if error.code in DRIVER_GONE:
-                    raise _unavailable(error) from error
-                self._boards.pop(index, None)
-                self._dropped[error.name] += 1
+        gpus = tuple(self._read_gpus())
+        pairs = self._read_pairs()
         xids = (*self._early_xids, *self._drain_events())
         return SourceSnapshot(
             source="nvml",
             taken_at=self._monotonic(),
-            gpus=tuple(gpus),
+            gpus=gpus,
             xids=xids,
             versions=self._versions,
             dropped=dict(self._dropped),
+            pairs=pairs,
         )
+
+    def _read_gpus(self) -> Iterator[GpuReadings]:
+        for index in range(self._count):
+            try:
+                yield self._read_gpu(index)
+            except NvmlError as error:
+                if error.code in DRIVER_GONE:
+                    raise _unavailable(error) from error
+                self._boards.pop(index, None)
+                self._pairs.forget(index)
+                self._dropped[error.name] += 1
+
+    def _read_pairs(self) -> tuple[GpuPair, ...]:
+        uuids = {index: board.uuid for index, board in self._boards.items()}
+        try:
+            return self._pairs.read(self._library, uuids)
+        except NvmlError as error:
+            raise _unavailable(error) from error
 
     def _read_versions(self) -> Iterator[tuple[str, str]]:
         for key, function in (
@@ -136,11 +145,15 @@ class NvmlReader:
             self._library.call("nvmlShutdown")
             self._library.call("nvmlInit")
             count = integer(self._library.call("nvmlDeviceGetCount"))
-            self._boards.clear()
+            self._forget_boards()
         if self._passes % STATIC_PASSES == 0:
-            self._boards.clear()
+            self._forget_boards()
         self._passes += 1
         self._count = count
+
+    def _forget_boards(self) -> None:
+        self._boards.clear()
+        self._pairs.forget()
 
     def _read_gpu(self, index: int) -> GpuReadings:
         board = self._boards.get(index)
@@ -160,6 +173,7 @@ class NvmlReader:
             mig=tuple(self._read_mig_devices(board)) if board.mig else (),
             nvlinks=board.nvlinks,
             fabric=board.fabric,
+            place=board.place,
             processes=self._read_processes(board),
         )
 

@@ -1,0 +1,73 @@
+"""NVML structures that the binding lacks or has wrong in some of its generations.
+
+Each is passed to the driver with the version it says it is of; older drivers refuse newer ones.
+"""
+
+import ctypes
+
+_VERSION_SHIFT = 24
+
+
+class Versioned(ctypes.Structure):
+    """A structure whose first member `version` holds its size and its version."""
+
+    _number_ = 1
+
+    def __init__(self) -> None:
+        super().__init__(version=ctypes.sizeof(self) | self._number_ << _VERSION_SHIFT)
+
+
+_FABRIC = (
+    ("clusterUuid", ctypes.c_ubyte * 16),
+    ("status", ctypes.c_uint),
+    ("cliqueId", ctypes.c_uint),
+    ("state", ctypes.c_ubyte),
+)
+_FABRIC_V2 = (("version", ctypes.c_uint), *_FABRIC, ("healthMask", ctypes.c_uint))
+
+
+class FabricInfo(ctypes.Structure):
+    """nvmlGpuFabricInfo_t, the only one without a version."""
+
+    _fields_ = _FABRIC
+
+
+class FabricInfo2(Versioned):
+    """nvmlGpuFabricInfo_v2_t."""
+
+    _number_ = 2
+    _fields_ = _FABRIC_V2
+
+
+class FabricInfo3(Versioned):
+    """nvmlGpuFabricInfo_v3_t."""
+
+    _number_ = 3
+    _fields_ = (*_FABRIC_V2, ("healthSummary", ctypes.c_ubyte))
+
+
+class AddressingMode(Versioned):
+    """nvmlDeviceAddressingMode_v1_t."""
+
+    _fields_ = (("version", ctypes.c_uint), ("value", ctypes.c_uint))
+
+
+class PlatformInfo1(Versioned):
+    """nvmlPlatformInfo_v1_t, its members under their names of version 2."""
+
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        ("ibGuid", ctypes.c_ubyte * 16),
+        ("chassisSerialNumber", ctypes.c_ubyte * 16),
+        ("slotNumber", ctypes.c_ubyte),
+        ("trayIndex", ctypes.c_ubyte),
+        ("hostId", ctypes.c_ubyte),
+        ("peerType", ctypes.c_ubyte),
+        ("moduleId", ctypes.c_ubyte),
+    )
+
+
+class PlatformInfo2(PlatformInfo1):
+    """nvmlPlatformInfo_v2_t."""
+
+    _number_ = 2
