@@ -4,7 +4,7 @@ NVML is believed before sysfs, and what was once known of a device stays known w
 that knew it is away: a GPU that falls off the bus keeps its place, a link that goes down its ends.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +20,6 @@ from seedance_obs.sources.sysfs import (
     read_pci,
 )
 from seedance_obs.topology.distance import combined_paths
-from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
 from seedance_obs.topology.fabric import faults, healthy
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -35,7 +34,10 @@ from seedance_obs.topology.model import (
     Topology,
 )
 from seedance_obs.topology.model import Path as DevicePath
-from seedance_obs.topology.wiring import switches, wire
+from seedance_obs.topology.nvlinks import domains
+from seedance_obs.topology.pci import switches
+from seedance_obs.topology.pcie_tree import nearest_switch
+from seedance_obs.topology.wiring import wire
 
 Value = TypeVar("Value")
 _KINDS = {"gpu": Kind.GPU, "switch": Kind.NVSWITCH, "ibm_npu": Kind.NPU}
@@ -89,12 +91,13 @@ class HostLayout:
             for uuids, pair in self._pairs.items()
             if uuids <= names.keys()
         }
+        present = [device for device in devices if device.present]
         paths = (
             _as_told(path, told.get(frozenset((path.source, path.target))))
-            for path in combined_paths(devices, edges)
+            for path in combined_paths(present, edges)
         )
-        domains = self._name_domains(boards)
-        return Topology(devices, tuple(paths), edges, domains, self._host)
+        self._name_domains(domains(devices, edges, node=self._host))
+        return Topology(devices, tuple(paths), edges, dict(self._domains), self._host)
 
     def _board(self, gpu: MergedGpu, *, present: bool) -> Device:
         pci = self._facts(gpu.pci_bus_id)
@@ -110,7 +113,7 @@ class HostLayout:
             memory_node=_or_unknown(place.memory_node),
             cpus=_or_unknown(place.cpus),
             pcie_root=_or_unknown(pci.pcie_root),
-            pcie_switch=_switch(pci),
+            pcie_switch=nearest_switch(_or_unknown(pci.ports)),
             ports=_or_unknown(pci.ports),
             pcie=_gpu_link(gpu, pci),
             nvlinks=self._ports(gpu, present=present),
@@ -158,24 +161,15 @@ class HostLayout:
         }
         return {name: _pcie_link(self._facts(name)) for name in names}
 
-    def _name_domains(self, boards: Sequence[Device]) -> dict[str, str]:
-        """The NVLink domains; one keeps its name when one of its GPUs is lost."""
-        linked = [_linked(board) for board in boards]
-        racks = {gpu.pci_bus_id for gpu in linked if gpu.rack is not None}
-        for name, domain in nvlink_domains(self._host, linked).items():
-            if name in racks or name not in self._domains:
+    def _name_domains(self, found: Mapping[str, str]) -> None:
+        """Domains keep their names, whichever of their GPUs is lost; a rack's name comes later."""
+        for name, domain in found.items():
+            if name not in self._domains or not domain.startswith(f"{self._host}."):
                 self._domains[name] = domain
-        return dict(self._domains)
 
 
 def _or_unknown(value: Value | None) -> Value | Absent:
     return UNKNOWN if value is None else value
-
-
-def _switch(pci: PciFacts) -> str | Absent:
-    if pci.ports is None:
-        return UNKNOWN
-    return UNSUPPORTED if pci.pcie_switch is None else pci.pcie_switch
 
 
 def _pcie_link(pci: PciFacts) -> PcieLink:
@@ -208,7 +202,7 @@ def _endpoint(endpoint: Endpoint) -> Device:
         bus_id=pci.bus_id,
         numa=UNKNOWN if pci.numa_node is None else frozenset((pci.numa_node,)),
         pcie_root=_or_unknown(pci.pcie_root),
-        pcie_switch=_switch(pci),
+        pcie_switch=nearest_switch(_or_unknown(pci.ports)),
         ports=_or_unknown(pci.ports),
         pcie=_pcie_link(pci),
     )
@@ -236,27 +230,6 @@ def _membership(fabric: Fabric | None) -> FabricMembership | Absent:
         clique_id=fabric.clique_id,
         healthy=_or_unknown(healthy(mask, fabric.health_summary)),
         faults=() if mask is None else faults(mask),
-    )
-
-
-def _linked(board: Device) -> LinkedGpu:
-    ports = () if isinstance(board.nvlinks, Absent) else board.nvlinks
-    peers = {
-        port.remote if isinstance(port.remote, str) else HIDDEN_SWITCH
-        for port in ports
-        if port.active is True or isinstance(port.remote, str)
-    }
-    return LinkedGpu(board.name, frozenset(peers), _rack(board.fabric))
-
-
-def _rack(fabric: FabricMembership | Absent) -> str | None:
-    if isinstance(fabric, Absent):
-        return None
-    known = (fabric.cluster_uuid, fabric.clique_id, fabric.status)
-    if any(isinstance(value, Absent) for value in known):
-        return None
-    return rack_domain(
-        str(fabric.cluster_uuid), known[1], state=fabric.state, status=known[2]
     )
 
 

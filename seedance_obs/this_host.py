@@ -22,9 +22,7 @@ def host_topology(settings: NodeSettings) -> Topology:
     finally:
         for source in sources:
             source.close()
-    layout = HostLayout(
-        Path(settings.node_root) / "sys", settings.node_name or platform.node()
-    )
+    layout = HostLayout(Path(settings.node_root) / "sys", settings.node_name or platform.node())
     layout.refresh()
     pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
     return layout.lay_out(merge(snapshots, settings.source_orders()), (), pairs)

@@ -187,9 +187,7 @@ class Node:
             if board.uuid not in seen and board.pci_bus_id not in places:
                 yield board
 
-    def _locate(
-        self, boards: Sequence[MergedGpu], topology: Topology
-    ) -> tuple[LocatedGpu, ...]:
+    def _locate(self, boards: Sequence[MergedGpu], topology: Topology) -> tuple[LocatedGpu, ...]:
         gpus = []
         for board in boards:
             device = topology.by_name[board.pci_bus_id or board.uuid]
@@ -211,4 +209,3 @@ class Node:
             elif pid in before:
                 owners[pid] = before[pid]
         return owners
-

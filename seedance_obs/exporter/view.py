@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from seedance_obs.merge import MergedGpu
 from seedance_obs.exporter.link_health import LinkHealth
+from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.topology.model import Absent, Device, Topology
 from seedance_obs.topology.naming import number_list
@@ -87,7 +87,7 @@ class NodeView:
     started_at: float | None = None
     gpus: tuple[LocatedGpu, ...] = ()
     missing: tuple[tuple[str, ...], ...] = ()  # labels of GPUs that were seen before
-    topology: Topology = Topology()
+    topology: Topology = field(default_factory=Topology)
     links: Mapping[str, LinkHealth] = field(default_factory=dict)  # by UUID
     expected_gpus: int | None = None  # None before the first view
     sources: Mapping[str, SourceState] = field(default_factory=dict)

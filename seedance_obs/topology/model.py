@@ -138,7 +138,7 @@ class Device:
     pcie: PcieLink = PcieLink()
     nvlinks: tuple[NvLinkPort, ...] | Absent = UNKNOWN
     c2c_links: int | Absent = UNKNOWN  # NVLink-C2C to the CPU of the same module
-    c2c_mb_per_second: float | Absent = UNKNOWN  # of one such link, one way
+    c2c_mb_per_second: float | Absent = UNKNOWN  # of all of them together, one way
     fabric: FabricMembership | Absent = UNKNOWN
     present: bool = True
 

@@ -82,16 +82,14 @@ def _paths(topology: Topology) -> Metric:
         "NVLink; nvlink_kind: direct, switch, hidden; p2p: ok or why not. Empty: not known.",
     )
     for path in topology.paths:
-        if path.link_class is not None or path.p2p:
-            info.add_metric([], _path_labels(topology, path))
+        ends = (topology.by_name[path.source], topology.by_name[path.target])
+        if any(end.kind is Kind.GPU for end in ends) and (path.link_class or path.p2p):
+            info.add_metric([], _path_labels(ends, path))
     return info
 
 
-def _path_labels(topology: Topology, path: Path) -> dict[str, str]:
-    target = topology.by_name[path.target]
-    source = topology.by_name[path.source]
-    if source.kind is not Kind.GPU:
-        source, target = target, source
+def _path_labels(ends: tuple[Device, Device], path: Path) -> dict[str, str]:
+    source, target = sorted(ends, key=lambda end: end.kind is not Kind.GPU)
     return {
         "source": source.name,
         "target": target.name,

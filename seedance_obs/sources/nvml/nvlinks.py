@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from seedance_obs.sources.identity import canonical_bus_id
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.asking import DRIVER_GONE, NEVER_AGAIN, fields, number, optional
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary
