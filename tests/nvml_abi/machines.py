@@ -1,6 +1,7 @@
 """The machines that the tests ask: those of the simulator, and one that is nothing but traps."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from seedance_obs.sources.nvml.library import (
     GPU_IS_LOST,
@@ -17,6 +18,7 @@ from seedance_obs.sources.sim.library import SimNvml
 from tests.nvml_abi.state_file import Call
 
 TRAPS = "traps"
+MESH = "gh200-mesh"  # described beside this file: everything about links, fabric and place
 INSUFFICIENT_RESOURCES = 23  # a code the package has no name for
 MIDDAY_S = 47.0
 
@@ -40,8 +42,8 @@ def _process(pid: int, memory: int | None, instance: int | None = None) -> dict[
     return {"pid": pid, "usedGpuMemory": memory, **identity}
 
 
-def _field(field_id: int, value: float | None, code: int = 0) -> Plain:
-    return [{"fieldId": field_id, "scopeId": 0, "nvmlReturn": code, "value": value}]
+def _field(field_id: int, value: float | None, code: int = 0, *, scope: int = 0) -> Plain:
+    return [{"fieldId": field_id, "scopeId": scope, "nvmlReturn": code, "value": value}]
 
 
 def _traps() -> NvmlLibrary:
@@ -75,6 +77,15 @@ def _traps() -> NvmlLibrary:
             ("nvmlDeviceGetNvLinkState", g, (0,)): 1,
             ("nvmlDeviceGetNvLinkRemoteDeviceType", g, (0,)): 255,
             ("nvmlDeviceGetNvLinkRemotePciInfo_v2", g, (0,)): {"busId": ""},
+            ("nvmlDeviceGetNvLinkVersion", g, (0,)): 4_000_000_000,
+            ("nvmlDeviceGetNvLinkCapability", g, (0, 0)): 1,
+            ("nvmlDeviceGetFieldValues", g, (165 | 2 << 32,)): _field(165, 2, scope=2),
+            ("nvmlDeviceGetFieldValues", g, (171 | 9 << 32,)): _field(171, None, UNKNOWN, scope=9),
+            ("nvmlDeviceGetTopologyCommonAncestor", g, (1,)): NvmlError(GPU_IS_LOST),
+            ("nvmlDeviceGetTopologyCommonAncestor", g, (2,)): 45,
+            ("nvmlDeviceGetP2PStatus", g, (2, 0)): 6,
+            ("nvmlDeviceGetMemoryAffinity", g, (16, 0)): [0] * 15 + [2**63],
+            ("nvmlDeviceGetCpuAffinity", g, (128,)): [],
             ("nvmlDeviceGetMaxMigDeviceCount", g, ()): 7,
             ("nvmlDeviceGetMigDeviceHandleByIndex", g, (0,)): NvmlError(NOT_FOUND),
             ("nvmlDeviceGetMigDeviceHandleByIndex", g, (6,)): "gpu0/mig6",
@@ -89,11 +100,12 @@ def machine_library(name: str, *, at_s: float = MIDDAY_S) -> NvmlLibrary:
     """A machine at one moment of its life, initialised unless it has no driver."""
     if name == TRAPS:
         return _traps()
-    library = SimNvml(load_machine(name), lambda: at_s)
+    described = Path(__file__).with_name(f"{name}.yaml") if name == MESH else name
+    library = SimNvml(load_machine(described), lambda: at_s)
     if library.machine.driver_version is not None:
         library.call("nvmlInit")
     return library
 
 
-MACHINES = (*machine_names(), TRAPS)
-WITH_GPUS = tuple(name for name in MACHINES if name not in ("no-gpu", TRAPS))
+MACHINES = (*machine_names(), MESH, TRAPS)
+WITH_GPUS = tuple(name for name in machine_names() if name != "no-gpu")

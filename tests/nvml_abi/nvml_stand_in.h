@@ -7,6 +7,7 @@
  *   nvmlDeviceGetClockInfo gpu0 1 = 0 1980            the arguments follow the device
  *   nvmlDeviceGetName gpu0/mig2 = 0 NVIDIA H100 ...   text runs to the end of the line
  *   nvmlDeviceGetFieldValues gpu0 82 = 0 0 1 61       each field: its own code, type and value
+ *   nvmlDeviceGetP2PStatus gpu0 3 1 = 0 0             towards gpu3, of capability 1
  *   nvmlDeviceGetComputeRunningProcesses gpu0 = 0 1 4711:1073741824:-:-
  *   nvmlEventSetWait - 0 = 0 gpu3 79                  the first event, the second is "- 1"
  *   nvmlDeviceGetUUID gpu7 = hang                     the call never returns

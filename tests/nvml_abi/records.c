@@ -38,29 +38,6 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
     return ask_pci("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, arguments, pci);
 }
 
-#ifndef OLD_DRIVER
-/* The second version of the structure is the third without its end. */
-nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *fabric)
-{
-    char values[MAX_ANSWER], cluster[33];
-    unsigned int clique, fabric_state, status, health;
-    if (fabric->version != nvmlGpuFabricInfo_v2 && fabric->version != nvmlGpuFabricInfo_v3)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    nvmlReturn_t code = ask_device("nvmlDeviceGetGpuFabricInfoV", device, "", values);
-    if (code != NVML_SUCCESS)
-        return code;
-    if (sscanf(values, "%32s %u %u %u %u", cluster, &clique, &fabric_state, &status, &health) != 5)
-        return NVML_ERROR_UNKNOWN;
-    for (int i = 0; i < 16; i++)
-        sscanf(cluster + 2 * i, "%2hhx", &fabric->clusterUuid[i]);
-    fabric->cliqueId = clique;
-    fabric->state = (nvmlGpuFabricState_t)fabric_state;
-    fabric->status = (nvmlReturn_t)status;
-    fabric->healthMask = health;
-    return NVML_SUCCESS;
-}
-#endif
-
 /* Numbers of a list "4711:1024:-:-"; a dash is the field's own word for unknown. */
 static void take_process(const char *item, nvmlProcessInfo_v2_t *process)
 {
@@ -139,15 +116,26 @@ static void take_field(const char *values, nvmlFieldValue_t *field)
     }
 }
 
+/* Fields of single links and of C2C came with Hopper, after the old drivers. */
+static int is_known(const nvmlFieldValue_t *field)
+{
+#ifdef OLD_DRIVER
+    return field->fieldId < NVML_FI_DEV_NVLINK_GET_SPEED;
+#else
+    return field->fieldId != 0;
+#endif
+}
+
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *fields)
 {
-    char values[MAX_ANSWER], arguments[16];
+    char values[MAX_ANSWER], arguments[32];
     for (int i = 0; i < count; i++) {
-        snprintf(arguments, sizeof arguments, " %u", fields[i].fieldId);
+        snprintf(arguments, sizeof arguments, " %llu",
+                 (unsigned long long)fields[i].scopeId << 32 | fields[i].fieldId);
         nvmlReturn_t code = ask_device("nvmlDeviceGetFieldValues", device, arguments, values);
         if (code != NVML_SUCCESS)
             return code;
-        take_field(values, &fields[i]);
+        take_field(is_known(&fields[i]) ? values : "3", &fields[i]);
     }
     return NVML_SUCCESS;
 }

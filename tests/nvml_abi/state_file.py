@@ -44,15 +44,34 @@ GPU_CALLS = (
     "nvmlDeviceGetGpuFabricInfoV",
     "nvmlDeviceGetComputeRunningProcesses",
     "nvmlDeviceGetGraphicsRunningProcesses",
+    "nvmlDeviceGetMemoryBusWidth",
+    "nvmlDeviceGetNumaNodeId",
+    "nvmlDeviceGetAddressingMode",
+    "nvmlDeviceGetPlatformInfo",
 )
+LINKS = range(19)
+LINK_FIELDS = (146, 164, 165, 166)
+C2C_LINKS = range(11)
 GPU_CALLS_WITH_ARGUMENTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("nvmlDeviceGetTemperature", (0,)),
     *(("nvmlDeviceGetClockInfo", (clock,)) for clock in range(4)),
     *(("nvmlDeviceGetTotalEccErrors", (error, scope)) for error in (0, 1) for scope in (0, 1)),
-    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90)),
-    *(("nvmlDeviceGetNvLinkState", (link,)) for link in range(19)),
-    *(("nvmlDeviceGetNvLinkRemoteDeviceType", (link,)) for link in range(19)),
-    *(("nvmlDeviceGetNvLinkRemotePciInfo_v2", (link,)) for link in range(19)),
+    *(("nvmlDeviceGetMaxClockInfo", (clock,)) for clock in range(4)),
+    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170)),
+    *(
+        ("nvmlDeviceGetFieldValues", (field | link << 32,))
+        for fields, links in ((LINK_FIELDS, LINKS), ((171, 172), C2C_LINKS))
+        for field in fields
+        for link in links
+    ),
+    *(("nvmlDeviceGetNvLinkState", (link,)) for link in LINKS),
+    *(("nvmlDeviceGetNvLinkRemoteDeviceType", (link,)) for link in LINKS),
+    *(("nvmlDeviceGetNvLinkRemotePciInfo_v2", (link,)) for link in LINKS),
+    *(("nvmlDeviceGetNvLinkVersion", (link,)) for link in LINKS),
+    *(("nvmlDeviceGetNvLinkCapability", (link, 0)) for link in LINKS),
+    ("nvmlDeviceGetMemoryAffinity", (16, 0)),
+    ("nvmlDeviceGetCpuAffinityWithinScope", (128, 0)),
+    ("nvmlDeviceGetCpuAffinity", (128,)),
 )
 MIG_CALLS = (
     "nvmlDeviceGetUUID",
@@ -71,7 +90,22 @@ MEMBERS = {
     "nvmlDeviceGetUtilizationRates": ("gpu", "memory"),
     "nvmlDeviceGetMemoryInfo": ("total", "free", "used"),
     "nvmlDeviceGetMemoryInfo_v2": ("total", "reserved", "free", "used"),
-    "nvmlDeviceGetGpuFabricInfoV": ("clusterUuid", "cliqueId", "state", "status", "healthMask"),
+    "nvmlDeviceGetGpuFabricInfoV": (
+        "clusterUuid",
+        "cliqueId",
+        "state",
+        "status",
+        "healthMask",
+        "healthSummary",
+    ),
+    "nvmlDeviceGetPlatformInfo": (
+        "chassisSerialNumber",
+        "slotNumber",
+        "trayIndex",
+        "hostId",
+        "peerType",
+        "moduleId",
+    ),
     "nvmlDeviceGetAttributes_v2": (
         "multiprocessorCount",
         "sharedCopyEngineCount",
@@ -90,15 +124,23 @@ UNSIGNED_TYPES = (3, 2, 1)  # unsigned long long, long, int: legal for any count
 def calls_of(library: NvmlLibrary) -> Iterator[Call]:
     """Every call that can be asked of this machine, but those that change something."""
     yield from ((function, None, ()) for function in SYSTEM_CALLS)
-    for gpu in (f"gpu{index}" for index in range(_count(library, "nvmlDeviceGetCount", None))):
+    count = _count(library, "nvmlDeviceGetCount", None)
+    for index in range(count):
+        gpu = f"gpu{index}"
         yield from ((function, gpu, ()) for function in GPU_CALLS)
         yield from ((function, gpu, args) for function, args in GPU_CALLS_WITH_ARGUMENTS)
-        for index in range(_count(library, "nvmlDeviceGetMaxMigDeviceCount", gpu)):
-            yield "nvmlDeviceGetMigDeviceHandleByIndex", gpu, (index,)
-            if not isinstance(
-                outcome(library, ("nvmlDeviceGetMigDeviceHandleByIndex", gpu, (index,))), NvmlError
-            ):
-                yield from ((function, f"{gpu}/mig{index}", ()) for function in MIG_CALLS)
+        for other in (number for number in range(count) if number != index):
+            yield "nvmlDeviceGetTopologyCommonAncestor", gpu, (other,)
+            yield from (("nvmlDeviceGetP2PStatus", gpu, (other, use)) for use in range(3))
+        yield from _calls_of_instances(library, gpu)
+
+
+def _calls_of_instances(library: NvmlLibrary, gpu: str) -> Iterator[Call]:
+    for index in range(_count(library, "nvmlDeviceGetMaxMigDeviceCount", gpu)):
+        handle: Call = ("nvmlDeviceGetMigDeviceHandleByIndex", gpu, (index,))
+        yield handle
+        if not isinstance(outcome(library, handle), NvmlError):
+            yield from ((function, f"{gpu}/mig{index}", ()) for function in MIG_CALLS)
 
 
 def outcome(library: NvmlLibrary, call: Call) -> Plain | NvmlError:

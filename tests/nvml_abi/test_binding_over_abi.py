@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from seedance_obs.sources.nvml.answers import DEVICE_ANSWERS
+from seedance_obs.sources.nvml.answers import DEVICE_ANSWERS, platform_info
 from seedance_obs.sources.nvml.library import (
     DRIVER_NOT_LOADED,
     FUNCTION_NOT_FOUND,
@@ -24,11 +25,12 @@ from seedance_obs.sources.nvml.library import (
     UNKNOWN,
     NvmlError,
 )
+from seedance_obs.sources.nvml.structures import PlatformInfo2
 from tests.nvml_abi.child import BindingInChild, NoAnswerError
 from tests.nvml_abi.conftest import StandInMachine
 from tests.nvml_abi.machines import MACHINES, machine_library
 from tests.nvml_abi.stand_in import environment
-from tests.nvml_abi.state_file import calls_of, outcome, state_of
+from tests.nvml_abi.state_file import Call, calls_of, outcome, state_of
 
 StandIn = Callable[..., StandInMachine]
 
@@ -61,11 +63,38 @@ def test_every_call_answers_as_the_machine_does(name: str, driver: str, stand_in
     machine = stand_in(state_of(truth), driver=driver)
     nvml = machine.binding(initialise=False)
     asked = [("nvmlInit", None, ()), *calls_of(truth)]
-    expected = {call: comparable(outcome(truth, call)) for call in asked}
-    if driver == "OLD_DRIVER":
-        missing = [call for call in asked if call[0] == "nvmlDeviceGetGpuFabricInfoV"]
-        expected.update(dict.fromkeys(missing, "function_not_found"))
+    expected = {call: _known_to(driver, call, comparable(outcome(truth, call))) for call in asked}
     assert {call: comparable(outcome(nvml, call)) for call in asked} == expected
+
+
+NOT_IN_OLD_DRIVERS = (
+    "nvmlDeviceGetNumaNodeId",
+    "nvmlDeviceGetAddressingMode",
+    "nvmlDeviceGetPlatformInfo",
+)
+HEALTH_OF = {"NEW_DRIVER": {"healthMask", "healthSummary"}, "": {"healthMask"}, "OLD_DRIVER": set()}
+FIRST_FIELD_NOT_IN_OLD_DRIVERS = 164
+
+
+def _known_to(driver: str, call: Call, answer: Any) -> Any:
+    """What of a machine's answer a driver of this generation gives."""
+    function, device, _ = call
+    if function == "nvmlDeviceGetGpuFabricInfoV" and isinstance(answer, dict):
+        unknown = {"healthMask", "healthSummary"} - HEALTH_OF[driver]
+        return answer | dict.fromkeys(unknown)
+    if driver != "OLD_DRIVER" or device is None:
+        return answer
+    if function in NOT_IN_OLD_DRIVERS:
+        return "function_not_found"
+    if function == "nvmlDeviceGetFieldValues" and isinstance(answer, list):
+        return [_known_field(field) for field in answer]
+    return answer
+
+
+def _known_field(field: dict[str, Any]) -> dict[str, Any]:
+    if field["fieldId"] < FIRST_FIELD_NOT_IN_OLD_DRIVERS:
+        return field
+    return field | {"nvmlReturn": NOT_SUPPORTED, "value": None}
 
 
 def test_the_machines_between_them_answer_every_function() -> None:
@@ -198,6 +227,41 @@ def test_field_values_are_read_by_their_type(
         {"fieldId": 82, "scopeId": 0, "nvmlReturn": code, "value": value},
         {"fieldId": 5, "scopeId": 0, "nvmlReturn": 0, "value": 5},
     ]
+
+
+def test_a_field_is_asked_of_the_link_that_its_upper_half_names(stand_in: StandIn) -> None:
+    first, ninth = 165, 165 | 9 << 32
+    key = "nvmlDeviceGetFieldValues gpu0"
+    lines = {**TWO_GPUS, f"{key} {first}": "0 0 1 1", f"{key} {ninth}": "0 0 1 2"}
+    answer = stand_in(lines).binding().call("nvmlDeviceGetFieldValues", "gpu0", ninth, first)
+    assert answer == [
+        {"fieldId": 165, "scopeId": 9, "nvmlReturn": 0, "value": 2},
+        {"fieldId": 165, "scopeId": 0, "nvmlReturn": 0, "value": 1},
+    ]
+
+
+def test_a_pair_with_a_gpu_that_is_lost_or_is_not_there_is_refused(stand_in: StandIn) -> None:
+    function = "nvmlDeviceGetTopologyCommonAncestor"
+    lines = {**TWO_GPUS, f"{function} gpu0 1": "0 50"}
+    machine = stand_in(lines)
+    nvml = machine.binding()
+    assert nvml.call(function, "gpu0", 1) == 50
+    assert code_of(nvml, function, "gpu0", 2) == INVALID_ARGUMENT
+    machine.write({**lines, f"{function} gpu0 1": str(GPU_IS_LOST)})
+    assert code_of(nvml, function, "gpu0", 1) == GPU_IS_LOST
+
+
+@pytest.mark.parametrize(
+    ("serial", "text"),
+    [(b"1820325190512", "1820325190512"), (b"\x01\xff", "01ff"), (b"", ""), (b"A" * 16, "A" * 16)],
+)
+def test_a_chassis_serial_that_is_no_text_is_hex_digits(serial: bytes, text: str) -> None:
+    info = PlatformInfo2()
+    info.chassisSerialNumber[: len(serial)] = serial
+    info.moduleId = 4
+    answer = platform_info(info)
+    assert isinstance(answer, dict)
+    assert (answer["chassisSerialNumber"], answer["moduleId"]) == (text, 4)
 
 
 def test_a_text_that_is_none_is_an_error_of_its_own_call(stand_in: StandIn) -> None:

@@ -176,7 +176,12 @@ def test_an_anonymised_machine_keeps_everything_else(name: str) -> None:
     calls = list(calls_of(machine_library(name)))
     lines = recorded(machine_library(name), calls)
     before, after = ReplayLibrary(lines), ReplayLibrary(anonymise(lines))
-    named = ("nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetGpuFabricInfoV")
+    named = (
+        "nvmlDeviceGetUUID",
+        "nvmlDeviceGetSerial",
+        "nvmlDeviceGetGpuFabricInfoV",
+        "nvmlDeviceGetPlatformInfo",
+    )
     kept = [call for call in calls if call[0] not in named]
     assert outcomes(after, kept) == outcomes(before, kept)
 
@@ -224,6 +229,18 @@ def test_no_fabric_stays_no_fabric_and_a_fabric_gets_a_stand_in() -> None:
     answers = [json.loads(line)["answer"] for line in anonymise(fabrics)]
     assert [answer["clusterUuid"] for answer in answers] == ["0" * 32, *["0" * 31 + "1"] * 2]
     assert {answer["state"] for answer in answers} == {3}
+
+
+def test_the_chassis_gets_a_stand_in_and_the_place_in_it_stays() -> None:
+    places: dict[str, Plain] = {"slotNumber": 7, "trayIndex": 6, "hostId": 1, "moduleId": 2}
+    lines = [
+        _answer("nvmlDeviceGetPlatformInfo", {"chassisSerialNumber": serial, **places})
+        for serial in ("1820325190512", "", "1820325190512")
+    ]
+    answers = [json.loads(line)["answer"] for line in anonymise(lines)]
+    stand_in = "0" * 12 + "1"
+    assert [answer["chassisSerialNumber"] for answer in answers] == [stand_in, "", stand_in]
+    assert all(answer.items() >= places.items() for answer in answers)
 
 
 def test_a_lost_gpu_stays_lost_in_an_anonymised_recording() -> None:

@@ -5,19 +5,14 @@ from collections.abc import Callable, Mapping
 from seedance_obs.sources.nvml.library import (
     INVALID_ARGUMENT,
     NOT_FOUND,
-    NOT_SUPPORTED,
     NvmlError,
     Plain,
 )
-from seedance_obs.sources.sim.links import LinkEnd, links_of
 from seedance_obs.sources.sim.models import MIB
 from seedance_obs.sources.sim.physics import Board, Process
 
 Answer = Callable[[Board, float, tuple[int, ...]], Plain]
 
-FIELD_MEMORY_TEMPERATURE = 82
-FIELD_NVLINK_SPEED_MBPS = 90
-FIELD_NVLINK_COUNT = 91
 NVIDIA_VENDOR = 0x10DE
 MIG_DEVICES_AT_MOST = 7
 UTILIZATION_SAMPLE_US = 167_000
@@ -27,9 +22,6 @@ BOARD_UNSUPPORTED_IN_MIG_MODE = frozenset(
         "nvmlDeviceGetUtilizationRates",
         "nvmlDeviceGetEncoderUtilization",
         "nvmlDeviceGetDecoderUtilization",
-        "nvmlDeviceGetNvLinkState",
-        "nvmlDeviceGetNvLinkRemoteDeviceType",
-        "nvmlDeviceGetNvLinkRemotePciInfo_v2",
     }
 )
 
@@ -113,6 +105,12 @@ def _clock(board: Board, t: float, args: tuple[int, ...]) -> Plain:
     return board.clock_mhz(t, board.model.memory_mhz if kind == 2 else board.model.video_mhz)
 
 
+def _clock_max(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
+    model = board.model
+    clocks = (model.sm_mhz, model.sm_mhz, model.memory_mhz, model.video_mhz)
+    return clocks[argument(args, 0, range(4))][1]
+
+
 def _temperature(board: Board, t: float, args: tuple[int, ...]) -> Plain:
     argument(args, 0, range(1))
     return round(board.temperature_celsius(t))
@@ -133,19 +131,6 @@ def _performance_state(board: Board, t: float, _args: tuple[int, ...]) -> Plain:
     return 0 if board.processes(t) else board.model.idle_performance_state
 
 
-def _fabric(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
-    fabric = board.machine.fabric
-    if fabric is None:
-        raise NvmlError(NOT_SUPPORTED)
-    return {
-        "clusterUuid": fabric.cluster_uuid,
-        "cliqueId": fabric.clique_id,
-        "state": fabric.state,
-        "status": fabric.status,
-        "healthMask": 0,
-    }
-
-
 def _mig_mode(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
     enabled = int(bool(board.gpu.mig))
     return [enabled, enabled]
@@ -160,52 +145,6 @@ def _mig_handle(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
 
 def _mig_capacity(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
     return MIG_DEVICES_AT_MOST if board.model.mig_profiles else 0
-
-
-def _link_state(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    return int(_link(board, args) is not None)
-
-
-def _link_type(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    end = _link(board, args)
-    if end is None:
-        raise NvmlError(NOT_SUPPORTED)
-    return end.remote_type
-
-
-def _link_pci(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    end = _link(board, args)
-    if end is None:
-        raise NvmlError(NOT_SUPPORTED)
-    return {"busId": "" if end.bus_id is None else padded_bus_id(end.bus_id)}
-
-
-def _link(board: Board, args: tuple[int, ...]) -> LinkEnd | None:
-    if not board.model.nvlinks:
-        raise NvmlError(NOT_SUPPORTED)
-    link = argument(args, 0, range(board.model.nvlinks))
-    ends = links_of(board.machine, board.gpu.index)
-    return ends[link] if link < len(ends) else None
-
-
-def _fields(board: Board, t: float, args: tuple[int, ...]) -> Plain:
-    return [_field(board, t, field) for field in args]
-
-
-def _field(board: Board, t: float, field: int) -> Plain:
-    value: int | None = None
-    if field == FIELD_MEMORY_TEMPERATURE and board.model.memory_sensor:
-        value = round(board.memory_celsius(t))
-    elif field == FIELD_NVLINK_SPEED_MBPS and _links_visible(board):
-        value = board.model.nvlink_mbps
-    elif field == FIELD_NVLINK_COUNT and _links_visible(board):
-        value = board.model.nvlinks
-    status = 0 if value is not None else NOT_SUPPORTED
-    return {"fieldId": field, "scopeId": 0, "nvmlReturn": status, "value": value}
-
-
-def _links_visible(board: Board) -> bool:
-    return board.model.nvlinks > 0 and not board.gpu.mig
 
 
 BOARD_ANSWERS: Mapping[str, Answer] = {
@@ -236,8 +175,9 @@ BOARD_ANSWERS: Mapping[str, Answer] = {
     "nvmlDeviceGetEnforcedPowerLimit": lambda b, _t, _a: round(1000 * b.model.limit_watts),
     "nvmlDeviceGetTotalEnergyConsumption": lambda b, t, _a: int(1000 * b.energy_joules(t)),
     "nvmlDeviceGetTemperature": _temperature,
-    "nvmlDeviceGetFieldValues": _fields,
     "nvmlDeviceGetClockInfo": _clock,
+    "nvmlDeviceGetMaxClockInfo": _clock_max,
+    "nvmlDeviceGetMemoryBusWidth": lambda b, _t, _a: b.model.memory_bus_bits,
     "nvmlDeviceGetCurrentClocksEventReasons": lambda b, t, _a: b.event_reasons(t),
     "nvmlDeviceGetPerformanceState": _performance_state,
     "nvmlDeviceGetFanSpeed": lambda b, t, _a: b.fan_percent(t),
@@ -246,10 +186,6 @@ BOARD_ANSWERS: Mapping[str, Answer] = {
     "nvmlDeviceGetMigMode": _mig_mode,
     "nvmlDeviceGetMaxMigDeviceCount": _mig_capacity,
     "nvmlDeviceGetMigDeviceHandleByIndex": _mig_handle,
-    "nvmlDeviceGetNvLinkState": _link_state,
-    "nvmlDeviceGetNvLinkRemoteDeviceType": _link_type,
-    "nvmlDeviceGetNvLinkRemotePciInfo_v2": _link_pci,
-    "nvmlDeviceGetGpuFabricInfoV": _fabric,
     "nvmlDeviceGetComputeRunningProcesses": lambda b, t, _a: process_list(b.processes(t)),
     "nvmlDeviceGetGraphicsRunningProcesses": lambda _b, _t, _a: [],
 }

@@ -38,6 +38,8 @@ def _check_references(machine: Machine, top: Section) -> None:
     for device in machine.pci_devices():
         if device.numa is not None and device.numa >= len(machine.numa_cpus):
             top.reject("numa_cpus", f"{device.pci} is on NUMA node {device.numa}, not listed here")
+    if machine.numa_memory_nodes and len(machine.numa_memory_nodes) != len(machine.gpus):
+        top.reject("numa_memory_nodes", f"{len(machine.gpus)} nodes, one a GPU, are wanted")
     for fault in machine.faults:
         if fault.gpu is not None and fault.gpu >= len(machine.gpus):
             top.reject("faults", f"there is no GPU {fault.gpu}")
@@ -73,6 +75,8 @@ def _check_links(machine: Machine, top: Section) -> None:
             top.reject(
                 "nvlinks", f"GPU {gpu.index} has {gpu.model.nvlinks} links, {wired} are wired"
             )
+        if max(gpu.inactive_links, default=-1) >= wired:
+            top.reject("gpus", f"GPU {gpu.index} has {wired} wired links that can be inactive")
 
 
 def _check_room(machine: Machine, top: Section, workload: Workload, held: Held) -> None:

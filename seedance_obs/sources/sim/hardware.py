@@ -13,6 +13,7 @@ from seedance_obs.sources.sim.machine import (
     PciDevice,
 )
 from seedance_obs.sources.sim.models import MODELS
+from seedance_obs.sources.sim.reach import P2P_WORDS
 
 SWITCH, UNKNOWN_REMOTE = 2, 255
 
@@ -51,7 +52,7 @@ def _gpu(index: int, section: Section, mig: tuple[MigInstance, ...]) -> Gpu:
         if instance.profile not in profiles:
             known = ", ".join(profiles) or "no MIG profile"
             section.reject("model", f"{key} has {known}, found {instance.profile!r} under mig")
-    return Gpu(index, key, read_device(section), mig)
+    return Gpu(index, key, read_device(section), mig, section.integers("inactive_links"))
 
 
 def read_device(section: Section) -> PciDevice:
@@ -114,7 +115,20 @@ def read_fabric(top: Section) -> FabricState | None:
     if len(uuid) != 32 or not set(uuid) <= set("0123456789abcdef"):
         section.reject("cluster_uuid", f"32 lower-case hex digits are wanted, found {uuid!r}")
     fabric = FabricState(
-        uuid, section.integer("clique_id"), section.integer("state"), section.integer("status", 0)
+        cluster_uuid=uuid,
+        clique_id=section.integer("clique_id"),
+        state=section.integer("state"),
+        status=section.integer("status", 0),
+        health_mask=section.integer("health_mask", 0),
+        health_summary=section.integer("health_summary", 0),
     )
     section.close()
     return fabric
+
+
+def read_p2p(top: Section) -> str | None:
+    """The key `p2p`: what the driver says of peer-to-peer traffic between any two GPUs."""
+    word = top.optional_text("p2p")
+    if word is not None and word not in P2P_WORDS:
+        top.reject("p2p", f"one of {', '.join(P2P_WORDS)} is wanted, found {word!r}")
+    return word

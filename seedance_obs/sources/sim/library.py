@@ -17,10 +17,14 @@ from seedance_obs.sources.nvml.library import (
     Plain,
 )
 from seedance_obs.sources.sim.board_answers import BOARD_ANSWERS, BOARD_UNSUPPORTED_IN_MIG_MODE
+from seedance_obs.sources.sim.link_answers import LINK_ANSWERS, LINKS_UNSUPPORTED_IN_MIG_MODE
 from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.mig_answers import MIG_ANSWERS
 from seedance_obs.sources.sim.physics import boards
+from seedance_obs.sources.sim.place_answers import PLACE_ANSWERS
 
+ANSWERS = {**BOARD_ANSWERS, **LINK_ANSWERS, **PLACE_ANSWERS}
+UNSUPPORTED_IN_MIG_MODE = BOARD_UNSUPPORTED_IN_MIG_MODE | LINKS_UNSUPPORTED_IN_MIG_MODE
 LONGEST_SLEEP_S = 1e6
 _DEVICE = re.compile(r"^gpu(\d+)(?:/mig(\d+))?$")
 _DRIVERLESS = ("nvmlInit", "nvmlShutdown")
@@ -95,7 +99,7 @@ class SimNvml:
             return len(self._boards)
         if function == "nvmlEventSetWait":
             return self._next_event()
-        known = function in BOARD_ANSWERS or function in MIG_ANSWERS
+        known = function in ANSWERS or function in MIG_ANSWERS
         raise NvmlError(INVALID_ARGUMENT if known else FUNCTION_NOT_FOUND)
 
     def _next_event(self) -> Plain:
@@ -122,13 +126,13 @@ class SimNvml:
             raise NvmlError(GPU_IS_LOST)
         if instance is not None and instance >= len(board.gpu.mig):
             raise NvmlError(NOT_FOUND)
-        if function not in BOARD_ANSWERS and function not in MIG_ANSWERS:
+        if function not in ANSWERS and function not in MIG_ANSWERS:
             raise NvmlError(FUNCTION_NOT_FOUND)
         if instance is not None:
             if function not in MIG_ANSWERS:
                 raise NvmlError(NOT_SUPPORTED)
             return MIG_ANSWERS[function](board, instance, now)
-        in_mig_mode = bool(board.gpu.mig) and function in BOARD_UNSUPPORTED_IN_MIG_MODE
-        if in_mig_mode or function in board.model.unsupported or function not in BOARD_ANSWERS:
+        in_mig_mode = bool(board.gpu.mig) and function in UNSUPPORTED_IN_MIG_MODE
+        if in_mig_mode or function in board.model.unsupported or function not in ANSWERS:
             raise NvmlError(NOT_SUPPORTED)
-        return BOARD_ANSWERS[function](board, now, args)
+        return ANSWERS[function](board, now, args)

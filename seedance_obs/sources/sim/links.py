@@ -1,10 +1,11 @@
-"""Where each NVLink of each GPU ends."""
+"""Where each NVLink of each GPU ends, and which of them are down."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from seedance_obs.sources.sim.machine import Machine
 
-REMOTE_GPU, REMOTE_SWITCH = 0, 2
+REMOTE_GPU, REMOTE_SWITCH = 0, 2  # nvmlIntNvLinkDeviceType_t
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,17 +14,55 @@ class LinkEnd:
 
     remote_type: int  # nvmlIntNvLinkDeviceType_t
     bus_id: str | None
+    gpu: int | None = None  # the GPU there, if it is one
+    port: int | None = None  # the link's number on that side
 
 
 def links_of(machine: Machine, gpu: int) -> tuple[LinkEnd, ...]:
     """The wired links of a GPU in link order; links past the end of this list are inactive."""
-    ends: list[LinkEnd] = []
+    return (*_direct(machine, gpu), *_switched(machine, gpu))
+
+
+def _direct(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
+    used = [0] * len(machine.gpus)  # links of each GPU that are taken by the bundles so far
     for bundle in machine.nvlinks:
         if gpu in bundle.gpus:
             peer = bundle.gpus[1 - bundle.gpus.index(gpu)]
-            ends += [LinkEnd(REMOTE_GPU, machine.gpus[peer].device.pci)] * bundle.links
+            for port in range(used[peer], used[peer] + bundle.links):
+                yield LinkEnd(REMOTE_GPU, machine.gpus[peer].device.pci, peer, port)
+        for end in bundle.gpus:
+            used[end] += bundle.links
+
+
+def _switched(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
     for switch in machine.nvswitches:
-        ends += [LinkEnd(REMOTE_SWITCH, switch.device.pci)] * switch.links
+        for port in range(gpu * switch.links, (gpu + 1) * switch.links):
+            yield LinkEnd(REMOTE_SWITCH, switch.device.pci, port=port)
     if machine.hidden_switches is not None:
-        ends += [LinkEnd(machine.hidden_switches.remote_type, None)] * machine.hidden_switches.links
-    return tuple(ends)
+        yield from [LinkEnd(machine.hidden_switches.remote_type, None)] * (
+            machine.hidden_switches.links
+        )
+
+
+def active_end(machine: Machine, gpu: int, link: int) -> LinkEnd | None:
+    """The far end of a link that is up; a wire that is down is down at both of its ends."""
+    ends = links_of(machine, gpu)
+    if link >= len(ends) or link in machine.gpus[gpu].inactive_links:
+        return None
+    end = ends[link]
+    if end.gpu is not None and end.port in machine.gpus[end.gpu].inactive_links:
+        return None
+    return end
+
+
+def joined(machine: Machine, one: int, other: int) -> bool:
+    """Whether links that are up lead from one GPU to another, straight or through switches."""
+    there, back = _far_ends(machine, one), _far_ends(machine, other)
+    direct = any(end.gpu == other for end in there)
+    through = {(end.remote_type, end.bus_id) for end in there if end.gpu is None}
+    return direct or any((end.remote_type, end.bus_id) in through for end in back)
+
+
+def _far_ends(machine: Machine, gpu: int) -> list[LinkEnd]:
+    links = range(machine.gpus[gpu].model.nvlinks)
+    return [end for link in links if (end := active_end(machine, gpu, link)) is not None]

@@ -16,6 +16,7 @@ from seedance_obs.sources.sim.hardware import (
     read_hidden_switches,
     read_named,
     read_nvswitch,
+    read_p2p,
 )
 from seedance_obs.sources.sim.kinds import KINDS
 from seedance_obs.sources.sim.machine import Fault, Held, Machine, PodNames, Workload
@@ -96,6 +97,8 @@ def _machine(top: Section) -> Machine:
         nvlinks=_each(top, "nvlinks", read_direct_links),
         hidden_switches=read_hidden_switches(top),
         fabric=read_fabric(top),
+        p2p=read_p2p(top),
+        numa_memory_nodes=top.integers("numa_memory_nodes"),
         workloads=_each(top, "workloads", _workload),
         faults=_each(top, "faults", _fault),
     )

@@ -40,6 +40,7 @@ class Gpu:
     model_key: str
     device: PciDevice
     mig: tuple[MigInstance, ...] = ()
+    inactive_links: tuple[int, ...] = ()  # wired, and down
 
     @property
     def model(self) -> Model:
@@ -91,6 +92,8 @@ class FabricState:
     clique_id: int
     state: int
     status: int
+    health_mask: int = 0
+    health_summary: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,8 @@ class Machine:
     nvlinks: tuple[DirectNvLinks, ...] = ()
     hidden_switches: HiddenSwitches | None = None
     fabric: FabricState | None = None
+    p2p: str | None = None  # between all GPUs; None: as their model and links have it
+    numa_memory_nodes: tuple[int, ...] = ()  # of each GPU's own memory, where it is one
     workloads: tuple[Workload, ...] = ()
     faults: tuple[Fault, ...] = ()
 

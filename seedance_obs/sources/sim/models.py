@@ -9,6 +9,8 @@ _PASSIVE = frozenset({"nvmlDeviceGetFanSpeed"})
 _NO_MIG = frozenset({"nvmlDeviceGetMigMode", "nvmlDeviceGetMigDeviceHandleByIndex"})
 _NO_FABRIC = frozenset({"nvmlDeviceGetGpuFabricInfoV"})
 _NO_ROW_REMAPPER = frozenset({"nvmlDeviceGetRemappedRows"})
+_NO_PLATFORM = frozenset({"nvmlDeviceGetPlatformInfo"})  # before Blackwell
+_NO_ADDRESSING_MODE = frozenset({"nvmlDeviceGetAddressingMode"})  # before Turing
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,20 @@ class Model:
     hot_celsius: float  # at the power limit
     sm_mhz: tuple[int, int]  # idle, boost
     memory_mhz: tuple[int, int]  # idle, busy
+    memory_bus_bits: int
     video_mhz: tuple[int, int]
     pcie_generation: int
     pcie_width: int
     pcie_slows_when_idle: bool
     nvlinks: int
     nvlink_mbps: int
+    nvlink_version: int  # nvmlNvlinkVersion_t
     idle_performance_state: int
     memory_sensor: bool
     unsupported: frozenset[str]
+    p2p_over_pcie: bool = True
+    c2c_links: int = 0
+    c2c_mbps: int = 0  # each
     mig_profiles: Mapping[str, MigProfile] = field(default_factory=dict)
 
 
@@ -82,15 +89,17 @@ MODELS = {
         hot_celsius=68.0,
         sm_mhz=(345, 1980),
         memory_mhz=(2619, 2619),
+        memory_bus_bits=5120,
         video_mhz=(765, 1545),
         pcie_generation=5,
         pcie_width=16,
         pcie_slows_when_idle=False,
         nvlinks=18,
         nvlink_mbps=26_562,
+        nvlink_version=6,
         idle_performance_state=0,
         memory_sensor=True,
-        unsupported=_PASSIVE,
+        unsupported=_PASSIVE | _NO_PLATFORM,
         mig_profiles=_H100_PROFILES,
     ),
     "a100-pcie-80gb": Model(
@@ -108,15 +117,17 @@ MODELS = {
         hot_celsius=72.0,
         sm_mhz=(210, 1410),
         memory_mhz=(1512, 1512),
+        memory_bus_bits=5120,
         video_mhz=(585, 1275),
         pcie_generation=4,
         pcie_width=16,
         pcie_slows_when_idle=False,
         nvlinks=12,
         nvlink_mbps=25_000,
+        nvlink_version=4,
         idle_performance_state=0,
         memory_sensor=True,
-        unsupported=_PASSIVE | _NO_FABRIC,
+        unsupported=_PASSIVE | _NO_PLATFORM | _NO_FABRIC,
         mig_profiles=_A100_PROFILES,
     ),
     "v100-sxm2-32gb": Model(
@@ -134,15 +145,22 @@ MODELS = {
         hot_celsius=66.0,
         sm_mhz=(135, 1530),
         memory_mhz=(877, 877),
+        memory_bus_bits=4096,
         video_mhz=(555, 1372),
         pcie_generation=3,
         pcie_width=16,
         pcie_slows_when_idle=False,
         nvlinks=6,
         nvlink_mbps=25_781,
+        nvlink_version=2,
         idle_performance_state=0,
         memory_sensor=True,
-        unsupported=_PASSIVE | _NO_MIG | _NO_FABRIC | _NO_ROW_REMAPPER,
+        unsupported=_PASSIVE
+        | _NO_PLATFORM
+        | _NO_MIG
+        | _NO_FABRIC
+        | _NO_ROW_REMAPPER
+        | _NO_ADDRESSING_MODE,
     ),
     "rtx3090": Model(
         product="NVIDIA GeForce RTX 3090",
@@ -159,18 +177,22 @@ MODELS = {
         hot_celsius=74.0,
         sm_mhz=(210, 1905),
         memory_mhz=(405, 9751),
+        memory_bus_bits=384,
         video_mhz=(555, 1695),
         pcie_generation=4,
         pcie_width=16,
         pcie_slows_when_idle=True,
         nvlinks=4,
         nvlink_mbps=14_062,
+        nvlink_version=5,
         idle_performance_state=8,
         memory_sensor=False,
         unsupported=_NO_MIG
+        | _NO_PLATFORM
         | _NO_FABRIC
         | _NO_ROW_REMAPPER
         | {"nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetSerial"},
+        p2p_over_pcie=False,
     ),
     "gb200": Model(
         product="NVIDIA GB200",
@@ -187,14 +209,102 @@ MODELS = {
         hot_celsius=70.0,
         sm_mhz=(120, 2062),
         memory_mhz=(3996, 3996),
+        memory_bus_bits=8192,
         video_mhz=(600, 1600),
         pcie_generation=5,
         pcie_width=16,
         pcie_slows_when_idle=False,
         nvlinks=18,
         nvlink_mbps=53_125,
+        nvlink_version=7,
         idle_performance_state=0,
         memory_sensor=True,
         unsupported=_PASSIVE,
+        c2c_links=5,
+        c2c_mbps=44_712,
+    ),
+    "a100-sxm4-80gb": Model(
+        product="NVIDIA A100-SXM4-80GB",
+        device_id=0x20B2,
+        subsystem_id=0x1463,
+        vbios_version="92.00.45.00.03",
+        compute_capability=(8, 0),
+        multiprocessors=108,
+        memory_mib=81_920,
+        reserved_mib=616,
+        idle_watts=61.0,
+        context_watts=26.0,
+        limit_watts=400.0,
+        hot_celsius=66.0,
+        sm_mhz=(210, 1410),
+        memory_mhz=(1593, 1593),
+        memory_bus_bits=5120,
+        video_mhz=(585, 1290),
+        pcie_generation=4,
+        pcie_width=16,
+        pcie_slows_when_idle=False,
+        nvlinks=12,
+        nvlink_mbps=25_000,
+        nvlink_version=4,
+        idle_performance_state=0,
+        memory_sensor=True,
+        unsupported=_PASSIVE | _NO_PLATFORM | _NO_FABRIC,
+        mig_profiles=_A100_PROFILES,
+    ),
+    "a100-sxm4-40gb": Model(
+        product="NVIDIA A100-SXM4-40GB",
+        device_id=0x20B0,
+        subsystem_id=0x144E,
+        vbios_version="92.00.19.00.13",
+        compute_capability=(8, 0),
+        multiprocessors=108,
+        memory_mib=40_960,
+        reserved_mib=571,
+        idle_watts=52.0,
+        context_watts=24.0,
+        limit_watts=400.0,
+        hot_celsius=65.0,
+        sm_mhz=(210, 1410),
+        memory_mhz=(1215, 1215),
+        memory_bus_bits=5120,
+        video_mhz=(585, 1290),
+        pcie_generation=4,
+        pcie_width=16,
+        pcie_slows_when_idle=False,
+        nvlinks=12,
+        nvlink_mbps=25_000,
+        nvlink_version=4,
+        idle_performance_state=0,
+        memory_sensor=True,
+        unsupported=_PASSIVE | _NO_PLATFORM | _NO_FABRIC,
+    ),
+    "gh200-96gb": Model(
+        product="NVIDIA GH200 120GB",
+        device_id=0x2342,
+        subsystem_id=0x16EB,
+        vbios_version="96.00.84.00.01",
+        compute_capability=(9, 0),
+        multiprocessors=132,
+        memory_mib=97_871,
+        reserved_mib=690,
+        idle_watts=88.0,
+        context_watts=42.0,
+        limit_watts=900.0,
+        hot_celsius=66.0,
+        sm_mhz=(345, 1980),
+        memory_mhz=(2619, 2619),
+        memory_bus_bits=6144,
+        video_mhz=(765, 1545),
+        pcie_generation=5,
+        pcie_width=16,
+        pcie_slows_when_idle=False,
+        nvlinks=18,
+        nvlink_mbps=26_562,
+        nvlink_version=6,
+        idle_performance_state=0,
+        memory_sensor=True,
+        unsupported=_PASSIVE | _NO_PLATFORM,
+        c2c_links=10,
+        c2c_mbps=44_712,
     ),
 }
