@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from seedance_obs.config import NodeSettings
 from seedance_obs.merge import distance, merge
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.readings import GpuReadings, MigReadings, SourceSnapshot
+from seedance_obs.sources.readings import GpuPlace, GpuReadings, MigReadings, SourceSnapshot
 
 ORDERS = {quantity.name: quantity.sources for quantity in QUANTITIES.values()}
 
@@ -34,6 +34,13 @@ def test_the_order_can_be_turned_for_one_quantity():
     (gpu,) = merge(views, settings.source_orders())
     assert gpu.readings["power_watts"].source == "dcgm"
     assert gpu.readings["fan_speed_ratio"].source == "nvml"
+
+
+def test_a_place_comes_from_the_source_that_has_one():
+    place = GpuPlace(numa=frozenset((1,)))
+    dcgm = snapshot("dcgm", GpuReadings("GPU-a"), GpuReadings("GPU-b"))
+    nvml = snapshot("nvml", GpuReadings("GPU-a", place=place))
+    assert [gpu.place for gpu in merge([dcgm, nvml], ORDERS)] == [place, None]
 
 
 def test_what_only_one_source_has_is_there_without_a_distance():

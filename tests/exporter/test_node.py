@@ -142,6 +142,21 @@ def test_no_label_of_a_healthy_gpu_changes_when_another_is_lost(host, sources, c
     assert labels_of(host.scrape()) == {"GPU-1": before["GPU-1"]}
 
 
+def test_links_that_are_down_join_nothing(host, sources):
+    nvml, _ = sources
+    up = on_switch(0)
+    down = dataclasses.replace(up.nvlinks[0], active=False)
+    nvml.gpus = (
+        dataclasses.replace(up, nvlinks=(*up.nvlinks, down)),
+        dataclasses.replace(on_switch(1), nvlinks=(down,)),
+    )
+    host.pass_once()
+    domains = {uuid: labels["nvlink_domain"] for uuid, labels in labels_of(host.scrape()).items()}
+    assert domains == {"GPU-0": "node-1.0000-00-00.0", "GPU-1": ""}
+    edges = [line for line in host.scrape().splitlines() if 'kind="nvlink"' in line]
+    assert [line.rpartition(" ")[2] for line in edges] == ["1.0"]
+
+
 def test_a_replaced_board_is_not_missing(host, sources, clock):
     nvml, _ = sources
     nvml.gpus = (gpu(0),)

@@ -85,12 +85,24 @@ def is_fabric(value: Any) -> bool:
         "state",
         "status",
         "healthMask",
+        "healthSummary",
     }
 
 
 def is_field(value: Any) -> bool:
     known = value["nvmlReturn"] == 0
     return known == (value["value"] is not None) and value["scopeId"] == 0
+
+
+def is_mask(value: Any) -> bool:
+    return all(is_count(word) and word < 2**64 for word in value) and bool(value[-1])
+
+
+def is_platform(value: Any) -> bool:
+    numbers = {"slotNumber", "trayIndex", "hostId", "peerType", "moduleId"}
+    return set(value) == {"chassisSerialNumber", *numbers} and all(
+        is_count(value[name]) for name in numbers
+    )
 
 
 BOARD_SHAPES: dict[str, tuple[tuple[int, ...], Callable[[Any], bool]]] = {
@@ -128,12 +140,26 @@ BOARD_SHAPES: dict[str, tuple[tuple[int, ...], Callable[[Any], bool]]] = {
     "nvmlDeviceGetNvLinkState": ((0,), lambda value: value in (0, 1)),
     "nvmlDeviceGetNvLinkRemoteDeviceType": ((0,), lambda value: value in (0, 2, 255)),
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": ((0,), lambda value: set(value) == {"busId"}),
+    "nvmlDeviceGetNvLinkVersion": ((0,), lambda value: value in (2, 4, 5, 6, 7)),
+    "nvmlDeviceGetNvLinkCapability": ((0, 0), lambda value: value in (0, 1)),
+    "nvmlDeviceGetTopologyCommonAncestor": ((0,), lambda value: value in range(0, 60, 10)),
+    "nvmlDeviceGetP2PStatus": ((0, 1), lambda value: value in range(7)),
+    "nvmlDeviceGetMemoryAffinity": ((16, 0), is_mask),
+    "nvmlDeviceGetCpuAffinityWithinScope": ((128, 0), is_mask),
+    "nvmlDeviceGetCpuAffinity": ((128,), is_mask),
+    "nvmlDeviceGetAddressingMode": ((), lambda value: value in (0, 1, 2)),
+    "nvmlDeviceGetPlatformInfo": ((), is_platform),
+    "nvmlDeviceGetMemoryBusWidth": ((), is_count),
+    "nvmlDeviceGetMaxClockInfo": ((2,), is_count),
+    "nvmlDeviceGetNumaNodeId": ((), is_count),
     "nvmlDeviceGetGpuFabricInfoV": ((), is_fabric),
     "nvmlDeviceGetComputeRunningProcesses": ((), is_processes),
     "nvmlDeviceGetGraphicsRunningProcesses": ((), is_processes),
 }
 FAN = "nvmlDeviceGetFanSpeed"
 FABRIC = "nvmlDeviceGetGpuFabricInfoV"
+PLATFORM = "nvmlDeviceGetPlatformInfo"
+MEMORY_NODE = "nvmlDeviceGetNumaNodeId"
 MIG = {"nvmlDeviceGetMigMode", "nvmlDeviceGetMigDeviceHandleByIndex"}
 FAR_ENDS = {"nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetNvLinkRemotePciInfo_v2"}
 IN_MIG_MODE = {
@@ -141,20 +167,32 @@ IN_MIG_MODE = {
     "nvmlDeviceGetEncoderUtilization",
     "nvmlDeviceGetDecoderUtilization",
     "nvmlDeviceGetNvLinkState",
+    "nvmlDeviceGetNvLinkVersion",
+    "nvmlDeviceGetNvLinkCapability",
 } | FAR_ENDS
 NOT_SUPPORTED_ON = {
-    "h100-nvswitch": {FAN},
-    "h100-mig": {FAN},
-    "a100-pcie": {FAN, FABRIC} | FAR_ENDS,
-    "v100-cubemesh": {FAN, FABRIC, "nvmlDeviceGetRemappedRows"} | MIG,
+    "h100-nvswitch": {FAN, PLATFORM, MEMORY_NODE},
+    "h100-mig": {FAN, PLATFORM, MEMORY_NODE},
+    "a100-pcie": {FAN, PLATFORM, MEMORY_NODE, FABRIC} | FAR_ENDS,
+    "v100-cubemesh": {
+        FAN,
+        PLATFORM,
+        MEMORY_NODE,
+        FABRIC,
+        "nvmlDeviceGetRemappedRows",
+        "nvmlDeviceGetAddressingMode",
+    }
+    | MIG,
     "rtx3090-bridge": {
+        PLATFORM,
+        MEMORY_NODE,
         FABRIC,
         "nvmlDeviceGetRemappedRows",
         "nvmlDeviceGetTotalEccErrors",
         "nvmlDeviceGetSerial",
     }
     | MIG,
-    "gb200": {FAN},
+    "gb200": {FAN, MEMORY_NODE},
 }
 
 
