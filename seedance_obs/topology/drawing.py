@@ -154,13 +154,20 @@ class Matrix:
 
 
 def class_text(path: Path) -> Text:
-    """A path's link class in its colour; `?` where it is not known."""
-    name = path.link_class or "?"
-    return Text(name, style=LEGEND[_family(name)][0])
+    """A path's link class in its colour; `?` where it is not known.
+
+    `PIX?` is a PCIe level of two GPUs of which nobody knows whether NVLinks join them, too.
+    """
+    return Text(_shown_class(path), style=LEGEND[_family(path)][0])
 
 
-def _family(link_class: str) -> str:
-    return "NV" if link_class.startswith("NV") else link_class
+def _shown_class(path: Path) -> str:
+    return path.link_class or f"{path.pcie_class or ''}?"
+
+
+def _family(path: Path) -> str:
+    shown = _shown_class(path)
+    return "NV" if shown.startswith("NV") else shown.removesuffix("?") or "?"
 
 
 def _matrices(topology: Topology, names: dict[str, str]) -> Iterator[RenderableType]:
@@ -186,7 +193,7 @@ def _legend(
     topology: Topology, gpus: Sequence[Device], nics: Sequence[Device]
 ) -> Iterator[RenderableType]:
     drawn = {
-        _family(topology.path(gpu.name, other.name).link_class or "?")
+        _family(topology.path(gpu.name, other.name))
         for gpu in gpus
         for other in (*gpus, *nics)
         if gpu.name != other.name

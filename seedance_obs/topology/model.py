@@ -160,11 +160,19 @@ class Path:
 
     @property
     def link_class(self) -> str | None:
-        """`NV<n>`, `C2C`, or nvidia-smi's word for the PCIe level; None when neither is known."""
+        """`NV<n>`, `C2C`, or nvidia-smi's word for the PCIe level where there are no NVLinks.
+
+        None where the PCIe level is not known, or whether there are NVLinks.
+        """
         if self.nvlink_kind is NvLinkKind.C2C:
             return "C2C"
         if isinstance(self.nvlinks, int) and self.nvlinks > 0:
             return f"NV{self.nvlinks}"
+        return None if self.nvlinks is UNKNOWN else self.pcie_class
+
+    @property
+    def pcie_class(self) -> str | None:
+        """nvidia-smi's word for the PCIe level; None where that is not known."""
         if isinstance(self.pcie, Absent):
             return None
         return "PIX" if self.pcie is PcieLevel.INTERNAL else self.pcie.name

@@ -37,7 +37,8 @@ def nvlinks(devices: Iterable[Device], edges: Iterable[Edge]) -> Mapping[str, Li
     """The NVLinks of each GPU whose links are all known, by name.
 
     A GPU's ports come first, nvlink edges second. A port whose state nobody could read makes its
-    GPU unknown; inactive ports do not count. A GPU without links has `nvlinks=()`.
+    GPU unknown; inactive ports do not count. A GPU without links has `nvlinks=()`,
+    one that may not use them (MIG) UNSUPPORTED.
     """
     devices = tuple(devices)
     kinds = _kinds(devices)
@@ -50,7 +51,7 @@ def nvlinks(devices: Iterable[Device], edges: Iterable[Edge]) -> Mapping[str, Li
     found = {}
     for gpu in (device for device in devices if device.kind is Kind.GPU):
         counts = _by_ports(gpu, kinds) if gpu.nvlinks else wires.get(gpu.name)
-        if counts is None and gpu.nvlinks == ():
+        if counts is None and gpu.nvlinks in ((), UNSUPPORTED):
             counts = {}
         if counts is not None:
             found[gpu.name] = _links(counts, kinds)

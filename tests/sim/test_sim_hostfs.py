@@ -42,7 +42,9 @@ def test_every_pci_device_is_where_the_description_puts_it(name: str, tmp_path: 
         assert link.resolve(strict=True) == expected.resolve()
         numa = "-1" if device.numa is None else str(device.numa)
         assert (link / "numa_node").read_text() == f"{numa}\n"
-    nodes = sorted((tmp_path / "sys/devices/system/node").glob("node*"))
+    nodes = sorted(
+        (tmp_path / "sys/devices/system/node").glob("node*"), key=lambda node: int(node.name[4:])
+    )
     cpus = [(node / "cpulist").read_text().strip() for node in nodes]
     assert cpus == list(machine.numa_cpus)
 

@@ -83,7 +83,9 @@ def _paths(topology: Topology) -> Metric:
     )
     for path in topology.paths:
         ends = (topology.by_name[path.source], topology.by_name[path.target])
-        if any(end.kind is Kind.GPU for end in ends) and (path.link_class or path.p2p):
+        if any(end.kind is Kind.GPU for end in ends) and (
+            path.pcie_class or path.link_class or path.p2p
+        ):
             info.add_metric([], _path_labels(ends, path))
     return info
 
@@ -95,7 +97,7 @@ def _path_labels(ends: tuple[Device, Device], path: Path) -> dict[str, str]:
         "target": target.name,
         "target_kind": target.kind,
         "link_class": path.link_class or "",
-        "pcie_class": "" if isinstance(path.pcie, Absent) else path.pcie.name,
+        "pcie_class": path.pcie_class or "",
         "nvlink_kind": _text(path.nvlink_kind),
         "p2p": _p2p(path),
     }
