@@ -5,7 +5,7 @@ source tells models of ports (see `pci.same_switch`); `lspci -tv` does not, so t
 level counts as a switch of its own, as it does for nvidia-smi.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 
 from seedance_obs.topology.model import (
@@ -46,16 +46,19 @@ def pcie_level(one: Device, other: Device) -> PcieLevel | Absent:
     return _across_root_complexes(one, other)
 
 
-def combined_paths(devices: Iterable[Device], edges: Sequence[Edge] = ()) -> tuple[Path, ...]:
+def combined_paths(
+    devices: Iterable[Device], edges: Sequence[Edge] = (), *, complete: Container[str] | None = None
+) -> tuple[Path, ...]:
     """The paths from every GPU to every GPU, NIC and NVMe drive, and between NICs.
 
     Also from a GPU to a CPU or NPU that it has NVLink or C2C to. PCIe levels come from the
     devices, or from the tree of pcie edges where the devices do not tell. NVLinks come from the
-    devices' ports, or from nvlink edges; a direct link goes before a way through switches.
+    devices' ports, or from nvlink edges (`complete`: see `nvlinks.nvlinks`); a direct link goes
+    before a way through switches.
     """
     devices = tuple(devices)
     ends = [device for device in devices if device.kind in _END_DEVICES]
-    links = nvlinks(devices, edges)
+    links = nvlinks(devices, edges, complete)
     above = _switch_above(devices, edges)
     pairs = (_path(one, other, links, above) for one, other in combinations(ends, 2))
     return (*(path for path in pairs if path), *_to_processors(devices, edges, links))

@@ -5,7 +5,7 @@ which switches it reaches, never how those are wired to each other (the two boar
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
@@ -33,12 +33,15 @@ class Links:
     hidden: bool = False  # at least one switch that the host cannot see
 
 
-def nvlinks(devices: Iterable[Device], edges: Iterable[Edge]) -> Mapping[str, Links]:
+def nvlinks(
+    devices: Iterable[Device], edges: Iterable[Edge], complete: Container[str] | None = None
+) -> Mapping[str, Links]:
     """The NVLinks of each GPU whose links are all known, by name.
 
     A GPU's ports come first, nvlink edges second. A port whose state nobody could read makes its
-    GPU unknown; inactive ports do not count. A GPU without links has `nvlinks=()`,
-    one that may not use them (MIG) UNSUPPORTED.
+    GPU unknown; inactive ports do not count. A GPU without links has `nvlinks=()`, one that may
+    not use them (MIG) UNSUPPORTED. `complete` names the GPUs all of whose links are among the
+    edges; None stands for every GPU that has one.
     """
     devices = tuple(devices)
     kinds = _kinds(devices)
@@ -48,11 +51,17 @@ def nvlinks(devices: Iterable[Device], edges: Iterable[Edge]) -> Mapping[str, Li
             for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
                 known = wires.setdefault(here, {})
                 known[there] = max(edge.links, known.get(there, 0))
-    found = {}
+    found: dict[str, Links] = {}
+    counts: Mapping[str, int] | None
     for gpu in (device for device in devices if device.kind is Kind.GPU):
-        counts = _by_ports(gpu, kinds) if gpu.nvlinks else wires.get(gpu.name)
-        if counts is None and gpu.nvlinks in ((), UNSUPPORTED):
+        if gpu.nvlinks is UNSUPPORTED:
             counts = {}
+        elif isinstance(gpu.nvlinks, tuple) and gpu.nvlinks:
+            counts = _by_ports(gpu.nvlinks, kinds)
+        elif gpu.nvlinks == () or (gpu.name in (wires if complete is None else complete)):
+            counts = wires.get(gpu.name, {})
+        else:
+            continue
         if counts is not None:
             found[gpu.name] = _links(counts, kinds)
     return found
@@ -107,12 +116,11 @@ def _kinds(devices: Iterable[Device]) -> Mapping[str, Kind]:
     return kinds | {device.name: device.kind for device in devices}
 
 
-def _by_ports(gpu: Device, kinds: Mapping[str, Kind]) -> Mapping[str, int] | None:
-    if isinstance(gpu.nvlinks, Absent) or any(
-        isinstance(port.active, Absent) for port in gpu.nvlinks
-    ):
+def _by_ports(ports: Iterable[NvLinkPort], kinds: Mapping[str, Kind]) -> Mapping[str, int] | None:
+    ports = tuple(ports)
+    if any(isinstance(port.active, Absent) for port in ports):
         return None
-    return Counter(_far_end(port, kinds) for port in gpu.nvlinks if port.active)
+    return Counter(_far_end(port, kinds) for port in ports if port.active)
 
 
 def _far_end(port: NvLinkPort, kinds: Mapping[str, Kind]) -> str:

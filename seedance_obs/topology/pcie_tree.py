@@ -1,6 +1,6 @@
 """Everything above the end devices: the host, root complexes, switches, and the wires down."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from seedance_obs.topology.distance import combined_paths
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent, Device, Edge, Kind, Topology
@@ -35,10 +35,10 @@ def pcie_tree(
     """The devices above these and the pcie edges from the host down to each of them.
 
     A device whose root complex or switches are not known hangs on the next thing above that is.
-    What stands above has the NUMA nodes of what hangs below, where all of that agrees.
+    What stands above has the NUMA nodes of what hangs below, where all that is known agrees.
     """
     kinds = {HOST: Kind.HOST}
-    nodes: dict[str, set[frozenset[int] | Absent]] = {HOST: {UNKNOWN}}
+    nodes: dict[str, set[frozenset[int]]] = {}
     edges: dict[tuple[str, str], Edge] = {}
     for device in devices:
         if device.kind not in _ON_PCIE:
@@ -46,7 +46,8 @@ def pcie_tree(
         above = HOST
         for name, kind in chain(device):
             kinds.setdefault(name, kind)
-            nodes.setdefault(name, set()).add(device.numa)
+            if isinstance(device.numa, frozenset):
+                nodes.setdefault(name, set()).add(device.numa)
             edges.setdefault((above, name), Edge(above, name, "pcie"))
             above = name
         edges.setdefault((above, device.name), Edge(above, device.name, "pcie"))
@@ -58,19 +59,21 @@ def assembled(
     links: Iterable[Edge] = (),
     *,
     chain: Callable[[Device], Chain] = chain_of,
+    complete: Container[str] | None = None,
     host: str = "",
 ) -> Topology:
-    """A topology of end devices and NVLink or C2C edges, with all that follows from them."""
+    """A topology of end devices and NVLink or C2C edges, with all that follows from them.
+
+    `complete` names the GPUs all of whose NVLinks are among the edges: see `nvlinks.nvlinks`.
+    """
     devices = tuple(devices)
     above, wires = pcie_tree(devices, chain)
     everything, edges = (*above, *devices), (*wires, *links)
-    paths = combined_paths(everything, edges)
+    paths = combined_paths(everything, edges, complete=complete)
     return Topology(everything, paths, edges, domains(everything, edges), host)
 
 
-def _above(
-    kinds: dict[str, Kind], nodes: dict[str, set[frozenset[int] | Absent]]
-) -> Iterator[Device]:
+def _above(kinds: dict[str, Kind], nodes: dict[str, set[frozenset[int]]]) -> Iterator[Device]:
     for name, kind in kinds.items():
-        told = nodes[name]
+        told = nodes.get(name, set())
         yield Device(name, kind, numa=next(iter(told)) if len(told) == 1 else UNKNOWN)

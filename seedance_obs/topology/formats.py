@@ -1,0 +1,43 @@
+"""Which reader reads a text: every format this package knows, in one table."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from seedance_obs.topology.model import Reading, Topology
+from seedance_obs.topology.readers import hwloc_xml, lspci, nccl_xml
+
+
+class Format(NamedTuple):
+    """A format by the command that people get it from, and its reader."""
+
+    name: str
+    recognises: Callable[[str], bool]
+    read: Callable[[str], Reading]
+
+
+FORMATS: Sequence[Format] = (
+    Format("hwloc XML (lstopo)", hwloc_xml.recognises, hwloc_xml.read),
+    Format("NCCL topology XML", nccl_xml.recognises, nccl_xml.read),
+    Format("lspci (-tv, -nn, -v)", lspci.recognises, lspci.read),
+)
+
+
+def read(text: str, formats: Sequence[Format] = FORMATS) -> Reading:
+    """What a text tells, by the first format that recognises it.
+
+    An empty reading with one warning where none does. `# source:` lines at the top are skipped;
+    line numbers in warnings still count them. No text raises.
+    """
+    text = _without_source_lines(text)
+    for form in formats:
+        if form.recognises(text):
+            return form.read(text)
+    known = ", ".join(form.name for form in formats)
+    return Reading(Topology(), (f"no format recognised; known are: {known}",))
+
+
+def _without_source_lines(text: str) -> str:
+    """The text with its leading comment lines emptied."""
+    head = re.match(r"(?:[ \t]*(?:# source:[^\n]*)?\r?\n|# source:[^\n]*$)*", text)
+    return "\n" * head[0].count("\n") + text[head.end() :] if head else text
