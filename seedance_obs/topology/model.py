@@ -139,6 +139,7 @@ class Device:
     nvlinks: tuple[NvLinkPort, ...] | Absent = UNKNOWN
     fabric: FabricMembership | Absent = UNKNOWN
     present: bool = True
+    mig: bool | Absent = UNKNOWN  # whether MIG is on
 
 
 @dataclass(frozen=True, slots=True)
