@@ -100,7 +100,10 @@ def with_blanks(host: Host) -> list[str]:
 
 def with_narrow_columns(host: Host) -> list[str]:
     """Columns two blanks apart, as authors set them by hand."""
-    rows = [[cell for at, cell in enumerate(row) if cell or not at] for row in rows_of(host)]
+    header, *rows = rows_of(host)
+    if host.generation == 3:  # there is no free cell where nothing comes from tabs
+        rows = [[*row[: len(header) - 1], *row[len(header) :]] for row in rows]
+    rows = [header, *rows]
     widths = [max(len(row[at]) for row in rows if at < len(row)) for at in range(len(rows[0]))]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -139,8 +142,8 @@ def with_prose(host: Host) -> list[str]:
     return [*(f"    {line}" for line in lines), "", "GPU0 and GPU1 talk over NODE, says GPU7."]
 
 
-TAB_STYLES = (with_tabs, with_glued_header, with_glued_cells, with_escapes, with_labels, with_prose)
-BLANK_STYLES = (with_blanks, with_narrow_columns, with_remnants)
+TAB_STYLES = (with_tabs, with_glued_header, with_escapes, with_labels, with_prose)
+LOSSY_STYLES = (with_blanks, with_narrow_columns, with_remnants, with_glued_cells)
 
 
 def text_of(host: Host, style, *, legend: bool = True, newline: str = "\n") -> str:
@@ -183,7 +186,7 @@ def truth(host: Host) -> dict[tuple[str, ...], object]:
         node = number_set(own)
         memory = min(node) if isinstance(node, frozenset) else UNKNOWN
         numa = number_set(near)
-        if isinstance(numa, frozenset) and isinstance(memory, int):
+        if isinstance(numa, frozenset) and len(numa) > 1 and isinstance(memory, int):
             numa = frozenset(numa - set(range(memory, memory + 8))) or UNKNOWN
         facts[gpu, "cpus"], facts[gpu, "numa"] = number_set(cpus), numa
         facts[gpu, "memory_node"] = memory

@@ -10,7 +10,7 @@ from seedance_obs.topology.readers.lines import MOST_WARNINGS
 from tests.topology import index_of_samples as index
 from tests.topology import rendered_matrix as rendered
 
-styles = st.sampled_from(rendered.TAB_STYLES + rendered.BLANK_STYLES)
+styles = st.sampled_from(rendered.TAB_STYLES + rendered.LOSSY_STYLES)
 newlines = st.sampled_from(["\n", "\r\n"])
 
 
@@ -70,15 +70,15 @@ def test_a_matrix_with_tabs_is_read_back(host, style, newline):
     assert reading.warnings == ()
 
 
-@given(rendered.hosts(full=True), st.sampled_from(rendered.BLANK_STYLES), newlines)
-def test_a_matrix_with_blanks_is_read_back(host, style, newline):
+@given(rendered.hosts(full=True), st.sampled_from(rendered.LOSSY_STYLES), newlines)
+def test_a_matrix_with_lossy_separators_is_read_back(host, style, newline):
     reading = matrix.read(rendered.text_of(host, style, newline=newline))
     assert rendered.told(reading.topology) == rendered.truth(host)
     assert reading.warnings == ()
 
 
-@given(rendered.hosts(), st.sampled_from([rendered.with_blanks, rendered.with_remnants]))
-def test_empty_affinity_cells_between_blanks_are_found_or_left_open(host, style):
+@given(rendered.hosts(), st.sampled_from(rendered.LOSSY_STYLES))
+def test_empty_affinity_cells_between_lossy_separators_are_found_or_left_open(host, style):
     topology = matrix.read(rendered.text_of(host, style)).topology
     assert rendered.untrue(host, topology) == {}
 

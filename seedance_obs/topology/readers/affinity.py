@@ -35,11 +35,10 @@ def affinities(grid: Grid) -> dict[str, Affinity]:
     """The affinity of each GPU that has a row; what cannot be read is UNKNOWN, with a warning."""
     rows = [row for row in grid.rows if is_gpu(row.name)]
     columns = grid.header.affinity if grid.header else _without_header(grid, rows)
-    most = max((_extent(row) for row in rows), default=0)
     told: dict[str, list[Affinity]] = {}
     for row in rows:
         tail = row.tail
-        is_cut = row.open or (row is rows[-1] and 0 < _extent(row) < most)
+        is_cut = row.open or (row is rows[-1] and _may_be_cut(rows))
         if is_cut and tail and not row.open:
             tail = tail[: len(tail) - len(tail.split()[-1])] if not tail[-1].isspace() else tail
         values = _values(grid, row, tail, columns, is_cut=is_cut)
@@ -53,10 +52,12 @@ def affinities(grid: Grid) -> dict[str, Affinity]:
     return {name: said[0] for name, said in told.items()}
 
 
-def _extent(row: Row) -> int:
-    """How far a tail goes: a last row that goes less far than others may be cut there."""
-    tail = row.tail or ""
-    return tail.count("\t") if row.single_tabs else len(tail.split())
+def _may_be_cut(rows: Sequence[Row]) -> bool:
+    """Whether the last row tells less than another one does, and has not all its tabs either."""
+    tails = [row.tail or "" for row in rows]
+    tabs = [tail.count("\t") for tail in tails]
+    values = [len(tail.split()) for tail in tails]
+    return 0 < values[-1] < max(values) and (tabs[-1] < max(tabs) or not any(tabs))
 
 
 def _without_header(grid: Grid, rows: Sequence[Row]) -> tuple[str, ...]:
@@ -133,20 +134,19 @@ def _blank_cells(
 def _affinity(
     grid: Grid, name: str, columns: Sequence[str], values: Sequence[str | None], *, is_cut: bool
 ) -> Affinity:
-    sets: dict[str, frozenset[int] | Absent] = {}
-    lost = []
-    for at, (column, value) in enumerate(zip(columns, values, strict=True)):
-        found = None if value is None else _numbers(value)
-        sets[column] = UNKNOWN if found is None else found
-        if found is None or (
-            column == GPU_NUMA and isinstance(found, frozenset) and len(found) > 1
-        ):
-            lost.append(at)
+    read = [None if value is None else _numbers(value) for value in values]
+    sets = {column: found for column, found in zip(columns, read, strict=True) if found is not None}
+    own = sets.get(GPU_NUMA, UNKNOWN)
+    if not isinstance(own, Absent) and len(own) > 1:
+        del sets[GPU_NUMA]
+    near = sets.get(NUMA, UNKNOWN)
+    if not isinstance(near, Absent) and len(near) > 1 and GPU_NUMA in set(columns) - set(sets):
+        del sets[NUMA]  # some of them may be the GPU's own
+    lost = [at for at, column in enumerate(columns) if column not in sets]
     if lost:
         why = "cut off" if is_cut else "unreadable"
         grid.warnings.append(f"{name} x {ranges(columns, lost)}: {why}")
-    own = sets.get(GPU_NUMA, UNKNOWN)
-    memory = next(iter(own)) if isinstance(own, frozenset) and len(own) == 1 else UNKNOWN
+    memory = _only(sets.get(GPU_NUMA, UNKNOWN))
     return Affinity(
         cpus=sets.get(CPU, UNKNOWN),
         numa=_with_cpus(sets.get(NUMA, UNKNOWN), memory),
@@ -154,11 +154,15 @@ def _affinity(
     )
 
 
-def _with_cpus(numa: frozenset[int] | Absent, memory: int | Absent) -> frozenset[int] | Absent:
+def _only(numbers: frozenset[int] | Absent) -> int | Absent:
+    return numbers if isinstance(numbers, Absent) else next(iter(numbers))
+
+
+def _with_cpus(near: frozenset[int] | Absent, memory: int | Absent) -> frozenset[int] | Absent:
     """The near nodes without those that are the GPU's own memory."""
-    if isinstance(numa, Absent) or isinstance(memory, Absent):
-        return numa
-    return (numa - set(range(memory, memory + _NODES_PER_GPU))) or UNKNOWN
+    if isinstance(near, Absent) or isinstance(memory, Absent) or len(near) == 1:
+        return near
+    return (near - set(range(memory, memory + _NODES_PER_GPU))) or UNKNOWN
 
 
 def _numbers(text: str) -> frozenset[int] | Absent | None:

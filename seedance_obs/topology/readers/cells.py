@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 SELF = "X"
+_MOST_NOISE = 12  # words of a shell, a log or srun before a row's name
 _TOKEN = re.compile(r"\S+")
 _AFFINITY = re.compile(r"[0-9]|N/A")
 
@@ -65,7 +66,7 @@ def row_of(line: str, alphabet: Alphabet, columns: Collection[str], *, is_open: 
     which keeps prose out.
     """
     tokens = list(_TOKEN.finditer(line))
-    for position, token in enumerate(tokens):
+    for position, token in enumerate(tokens[:_MOST_NOISE]):
         found = _name_of(token[0], alphabet, columns, first=position == 0)
         if found is None:
             continue

@@ -77,7 +77,9 @@ def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
         _name_columns(grid)
         if not gpus_of(grid):
             return None
-    grid.rows = [row for row in grid.rows if _settle(grid, row)]
+    is_cut = len({row.name for row in grid.rows}) < len(grid.columns)
+    last = grid.rows[-1] if grid.rows and is_cut else None
+    grid.rows = [row for row in grid.rows if _settle(grid, row, is_end=row is last)]
     _report_missing_rows(grid)
     return grid
 
@@ -145,8 +147,11 @@ def _name_columns(grid: Grid) -> None:
         grid.warnings.append(f"columns {ranges(numbers, nameless)}: nothing names them")
 
 
-def _settle(grid: Grid, row: Row) -> bool:
-    """Keeps what of a row stands in its place for sure; False where its X contradicts that."""
+def _settle(grid: Grid, row: Row, *, is_end: bool) -> bool:
+    """Keeps what of a row stands in its place for sure; False where its X contradicts that.
+
+    `is_end` is the last row where there should be more: its own end may be missing too.
+    """
     if row.name not in grid.columns:
         grid.warnings.append(f"{row.name}: the row has no column; it is not read")
         return False
@@ -162,17 +167,17 @@ def _settle(grid: Grid, row: Row) -> bool:
         del row.cells[row.cells.index(None) + 1 :]
     elif read < width and behind:  # a cell is gone without a trace: only the X tells where it isn't
         del row.cells[own + 1 if selves else 0 :]
-    elif read < width and not row.open and not row.tail and _may_be_longer(row.cells[-1]):
+    elif (read < width or is_end) and not row.open and row.tail == "" and _ends_in_number(row):
         row.cells.pop()
-    _report_lost_cells(grid, row, own, cut=read < width and not behind)
+    _report_lost_cells(grid, row, own, cut=not behind)
     row.cells += [None] * (width - len(row.cells))
     if read < width:
         row.tail = None if behind else ""
     return True
 
 
-def _may_be_longer(cell: str | None) -> bool:
-    return cell is not None and cell[-1].isdigit()
+def _ends_in_number(row: Row) -> bool:
+    return row.cells[-1] is not None and row.cells[-1][-1].isdigit()
 
 
 def _report_lost_cells(grid: Grid, row: Row, own: int, *, cut: bool) -> None:
