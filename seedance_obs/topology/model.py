@@ -141,6 +141,7 @@ class Device:
     c2c_mb_per_second: float | Absent = UNKNOWN  # of all of them together, one way
     fabric: FabricMembership | Absent = UNKNOWN
     present: bool = True
+    mig: bool | Absent = UNKNOWN  # whether MIG is on
 
 
 @dataclass(frozen=True, slots=True)

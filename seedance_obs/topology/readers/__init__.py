@@ -1,1 +1,1 @@
-"""Readers of the texts that tell a topology, one module for each format."""
+"""Texts that tell of a host's topology, one reader per format; no text makes a reader raise."""

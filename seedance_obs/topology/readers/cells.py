@@ -1,0 +1,136 @@
+"""The cells of a matrix's row: words of a small alphabet, whole, glued together or destroyed."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+SELF = "X"
+_MOST_NOISE = 12  # words of a shell, a log or srun before a row's name
+_TOKEN = re.compile(r"\S+")
+_AFFINITY = re.compile(r"[0-9]|N/A")
+
+
+class Alphabet:
+    """The words that cells are made of: plain ones, and a stem that carries a number (`NV12`).
+
+    A line with one of the `foreign` words is of another kind of matrix.
+    """
+
+    def __init__(self, *words: str, stem: str = "", foreign: str) -> None:
+        self.words = frozenset((SELF, *words))
+        longest_first = sorted(self.words, key=len, reverse=True)
+        numbered = f"|{stem}[1-9][0-9]{{0,2}}(?=[A-Z]|$)" if stem else ""
+        self._cell = re.compile("|".join(longest_first) + numbered)
+        self.foreign = re.compile(foreign)
+        self._whole = re.compile(rf"(?:{'|'.join(longest_first)}|N/A)$")
+
+    def split(self, token: str) -> tuple[list[str], str]:
+        """The cells that a token starts with, and the rest of it that is none."""
+        cells = []
+        at = 0
+        while found := self._cell.match(token, at):
+            cells.append(found[0])
+            at = found.end()
+        return cells, token[at:]
+
+    def whole_tokens(self, line: str) -> str:
+        """A line that ends with the text, without a last token that may have been longer."""
+        start = len(line) - len(line.split()[-1]) if line.strip() else len(line)
+        if line[-1:].isspace() or self._whole.search(line):
+            return line
+        return line[:start]
+
+
+@dataclass(slots=True)
+class Row:
+    """A device's line: its cells from the left (None where destroyed) and the text behind them.
+
+    `tail` is None where the last cell is glued to it. `start` is the tail's column with tabs of
+    eight; `single_tabs` says that each cell had exactly one tab before it. `open` is a line that
+    the text's end cuts.
+    """
+
+    name: str
+    cells: list[str | None]
+    tail: str | None = ""
+    start: int = 0
+    single_tabs: bool = False
+    open: bool = False
+
+
+def row_of(line: str, alphabet: Alphabet, columns: Collection[str], *, is_open: bool) -> Row | None:
+    """The row that a line is, or None.
+
+    A row is a column's name (a GPU's where `columns` is empty, for want of a header) and cells
+    behind it; shells put their noise before the name. At least half of the cells must be readable,
+    which keeps prose out.
+    """
+    tokens = list(_TOKEN.finditer(line))
+    for position, token in enumerate(tokens[:_MOST_NOISE]):
+        found = _name_of(token[0], alphabet, columns, first=position == 0)
+        if found is None:
+            continue
+        if any(alphabet.foreign.fullmatch(other[0]) for other in tokens[position + 1 :]):
+            return None
+        name, glued = found
+        cells, tail_at, torn = _cells(tokens[position + 1 :], glued, alphabet, len(columns))
+        readable = sum(cell is not None for cell in cells)
+        if not readable or 2 * readable < len(cells):
+            continue
+        tail_at = max(tail_at, token.end())
+        path = line[token.start() : tail_at]
+        return Row(
+            name=name,
+            cells=cells,
+            tail=None if torn else line[tail_at:],
+            start=len(line[:tail_at].expandtabs()),
+            single_tabs=path.count("\t") == len(cells),
+            open=is_open,
+        )
+    return None
+
+
+def _name_of(
+    token: str, alphabet: Alphabet, columns: Collection[str], *, first: bool
+) -> tuple[str, list[str]] | None:
+    """A row's name and the cells glued to it."""
+    if token in columns:
+        return token, []
+    names = sorted(columns, key=len, reverse=True) if columns else _leading_gpu(token)
+    for name in names:
+        if token.startswith(name):
+            cells, rest = alphabet.split(token[len(name) :])
+            if not rest:
+                return name, cells
+    return (token, []) if first and not columns and _nic_like(token) else None
+
+
+def _leading_gpu(token: str) -> list[str]:
+    found = re.match(r"GPU[0-9]{1,4}", token)
+    return [found[0]] if found else []
+
+
+def _nic_like(token: str) -> bool:
+    """`NIC3`, or what the kernel calls an RDMA device; anything else may be a damaged name."""
+    return re.fullmatch(r"NIC[0-9]+|(?=[^0-9_]*[0-9_])[a-z][a-z0-9_.-]*", token) is not None
+
+
+def _cells(
+    tokens: list[re.Match[str]], glued: list[str], alphabet: Alphabet, expected: int
+) -> tuple[list[str | None], int, bool]:
+    """The cells, where the text behind them starts, and whether a cell is torn into it."""
+    cells: list[str | None] = [*glued]
+    end = 0
+    for token in tokens:
+        found, rest = alphabet.split(token[0])
+        if not found and (len(cells) >= expected or _AFFINITY.match(token[0])):
+            break
+        cells += found
+        end = token.end()
+        if rest and len(cells) < expected and not _AFFINITY.match(rest):
+            cells.append(None)
+            if len(cells) >= expected:
+                return cells, end, True
+        elif rest:
+            return cells, end, True
+    return cells, end, False
