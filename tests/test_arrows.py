@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "seedance_obs"
 
 # What the modules of a folder may import of this package, besides their own folder and errors.
 MAY_USE = {
-    "topology": set(),
+    "topology": {"errors"},
     "attribution": set(),
     "sources": {"errors", "processes", "quantities"},
     "promql": {"errors"},
