@@ -26,13 +26,12 @@ def check_graph(graph: DeclaredGraph, findings: Findings) -> None:
 
 
 def _check_targets(graph: DeclaredGraph, findings: Findings) -> None:
-    elsewhere: dict[str, str] | None = None
-    for edge, target in enumerate(graph.target):
-        if graph.declared(target):
-            continue
-        if elsewhere is None:
-            elsewhere = _declared_by_bare_name(graph)
-        name = graph.names[target]
+    nothing = {node for node in range(len(graph.names)) if not graph.declared(node)}
+    if not nothing:
+        return
+    elsewhere = _declared_by_bare_name(graph)
+    for edge in (edge for edge, target in enumerate(graph.target) if target in nothing):
+        name = graph.names[graph.target[edge]]
         meant = elsewhere.get(name.partition("/")[2])
         findings.add(
             "dangling-edge",
@@ -117,9 +116,9 @@ def _report_hidden(graph: DeclaredGraph, findings: Findings, cycle: Cycle) -> No
     findings.add(
         "hidden-reverse-edge",
         graph.edge_place(last),
-        f"hidden reverse edge {_arrow(graph, last)} from namespace {shown(there)} to "
-        f"{shown(back)}, against {_arrow(graph, first)} at {_at(graph.edge_place(first))}: "
-        f"{_chain(graph, cycle)}{_tangle(cycle)}",
+        f"hidden reverse edge: {_arrow(graph, last)} leads from namespace {shown(there)} back to "
+        f"{shown(back)}, against {_arrow(graph, first)} at {_at(graph.edge_place(first))}; the "
+        f"cycle: {_chain(graph, cycle)}{_tangle(cycle)}",
         names=_names(graph, cycle),
         related=(graph.edge_place(first),),
     )

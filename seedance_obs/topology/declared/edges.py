@@ -21,9 +21,11 @@ class EdgeReader:
     def __init__(self, graph: DeclaredGraph, findings: Findings) -> None:
         self._graph = graph
         self._findings = findings
+        self._node = 0
 
     def read(self, node: int, document: Mapped) -> None:
         """Add the edges of a node, whose document is `document`."""
+        self._node = node
         spec = document.get("spec")
         if spec is None:
             return
@@ -32,12 +34,13 @@ class EdgeReader:
             return
         edges = spec.get("edges")
         if isinstance(edges, list):
-            self._read_all(node, edges, spec.line)
+            self._read_all(edges, spec.line)
         elif edges is not None:
             self._add("document", spec.line, f"spec.edges: a list is wanted, {_found(edges)}")
 
-    def _read_all(self, node: int, edges: list[object], line: int) -> None:
+    def _read_all(self, edges: list[object], line: int) -> None:
         lines: dict[tuple[int, int], int] = {}
+        node = self._node
         namespace = self._graph.namespace(node)
         for edge in edges:
             if not isinstance(edge, Mapped):
@@ -50,9 +53,9 @@ class EdgeReader:
             if len(edge) > 2 or number == LATENCY_SLA:
                 self._check_fields(edge, number)
             if target == node:
-                self._report_self(node, number, edge.line)
+                self._add("self-edge", edge.line, f"{EDGE_TYPES[number]} leads to the node itself")
             elif (number, target) in lines:
-                self._report_repeated(node, number, target, edge.line, lines[number, target])
+                self._report_repeated(number, target, edge.line, lines[number, target])
             else:
                 lines[number, target] = edge.line
                 self._graph.connect(node, target, number, edge.line)
@@ -83,15 +86,11 @@ class EdgeReader:
         elif number == LATENCY_SLA and not _is_bound(bound):
             wanted = f"{_BOUND}: a number above 0 is wanted, {_found(bound)}"
             self._add("latency", edge.line, wanted)
-        for key in edge.keys() - _FIELDS:
+        for key in sorted(edge.keys() - _FIELDS):
             self._add("unknown-field", edge.line, f"an edge has no field {shown(key)}")
 
-    def _report_self(self, node: int, number: int, line: int) -> None:
-        name = shown(self._graph.names[node])
-        self._add("self-edge", line, f"{name} -> itself ({EDGE_TYPES[number]})", name)
-
-    def _report_repeated(self, node: int, number: int, target: int, line: int, first: int) -> None:
-        names = tuple(shown(self._graph.names[end]) for end in (node, target))
+    def _report_repeated(self, number: int, target: int, line: int, first: int) -> None:
+        names = tuple(shown(self._graph.names[end]) for end in (self._node, target))
         file = self._graph.files[-1]
         self._findings.add(
             "duplicate-edge",
@@ -101,8 +100,9 @@ class EdgeReader:
             related=((file, first),),
         )
 
-    def _add(self, rule: str, line: int, message: str, *names: str) -> None:
-        self._findings.add(rule, (self._graph.files[-1], line), message, names=names)
+    def _add(self, rule: str, line: int, message: str) -> None:
+        name = shown(self._graph.names[self._node])
+        self._findings.add(rule, (self._graph.files[-1], line), f"{name}: {message}", names=(name,))
 
 
 def _is_bound(value: object) -> bool:

@@ -1,6 +1,7 @@
 """A mapping that knows its line: what the readers of YAML and JSON have in common."""
 
 from collections.abc import Callable
+from math import isnan
 
 from seedance_obs.topology.declared.findings import shown
 
@@ -22,6 +23,8 @@ def described(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return repr(shown(value)) if value else "an empty text"
-    if isinstance(value, int | float):
-        return f"the number {value:g}" if value == value else "a number"
+    if isinstance(value, int):
+        return f"the number {shown(str(value))}"
+    if isinstance(value, float):
+        return "a number" if isnan(value) else f"the number {value:g}"
     return "a list" if isinstance(value, list) else "a mapping"

@@ -74,7 +74,7 @@ def validate(files: Iterable[tuple[str, bytes]], *, limit: int = DEFAULT_LIMIT) 
         reader.read(file, data)
     check_graph(graph, findings)
     nodes = sum(1 for kind in graph.kinds if kind)
-    if graph.files and not nodes:
+    if graph.files and not nodes and not findings.total(warnings=False):
         findings.add("empty", (graph.files[0], 1), "no node is declared")
     return Report(
         nodes=nodes,
