@@ -34,7 +34,7 @@ def topology() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> None:
-    """Check a declared topology: does it add up, and is it free of cycles?
+    """Find what is wrong with a declared topology.
 
     FILEs are read as one topology; - reads standard input. YAML, JSON or JSON Lines, one document
     for each node (in YAML also the items of a List):

@@ -1,6 +1,6 @@
 """What can be wrong with a whole graph, each in time linear in its nodes and edges."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from seedance_obs.topology.declared.cycles import Cycle, find_cycles
 from seedance_obs.topology.declared.findings import Findings, Place, shown
@@ -8,6 +8,7 @@ from seedance_obs.topology.declared.graph import AFFINITY, ANTI_AFFINITY, EDGE_T
 from seedance_obs.topology.declared.partition import MOST_EDGES, suggest_partition
 
 LONGEST_CHAIN = 8
+MOST_NAMES = 100
 
 
 def check_graph(graph: DeclaredGraph, findings: Findings) -> None:
@@ -98,13 +99,13 @@ def _check_out_degrees(graph: DeclaredGraph, findings: Findings) -> None:
 
 
 def _report_cycle(graph: DeclaredGraph, findings: Findings, cycle: Cycle) -> None:
-    *others, last = cycle.edges
+    *before, last = cycle.edges
     findings.add(
         "cycle",
         graph.edge_place(last),
-        f"{_arrow(graph, last)} closes a cycle: {_chain(graph, cycle)}{_tangle(cycle)}",
-        names=_names(graph, cycle),
-        related=tuple(graph.edge_place(edge) for edge in others[:LONGEST_CHAIN]),
+        f"{_arrow(graph, last)} closes a cycle: {_chain(graph, cycle.edges)}{_tangle(cycle)}",
+        names=_names(graph, cycle.edges)[:MOST_NAMES],
+        related=tuple(graph.edge_place(edge) for edge in before[:LONGEST_CHAIN]),
     )
 
 
@@ -112,14 +113,16 @@ def _report_hidden(graph: DeclaredGraph, findings: Findings, cycle: Cycle) -> No
     """Name the first and the last edge of the cycle that lead from one namespace to another."""
     across = sorted(edge for edge in cycle.edges if _crosses(graph, edge))
     first, last = across[0], across[-1]
+    cut = cycle.edges.index(last) + 1
+    edges = (*cycle.edges[cut:], *cycle.edges[:cut])
     there, back = (graph.namespace(end) for end in (graph.source[last], graph.target[last]))
     findings.add(
         "hidden-reverse-edge",
         graph.edge_place(last),
         f"hidden reverse edge: {_arrow(graph, last)} leads from namespace {shown(there)} back to "
         f"{shown(back)}, against {_arrow(graph, first)} at {_at(graph.edge_place(first))}; the "
-        f"cycle: {_chain(graph, cycle)}{_tangle(cycle)}",
-        names=_names(graph, cycle),
+        f"cycle: {_chain(graph, edges)}{_tangle(cycle)}",
+        names=_names(graph, edges)[:MOST_NAMES],
         related=(graph.edge_place(first),),
     )
 
@@ -128,12 +131,12 @@ def _crosses(graph: DeclaredGraph, edge: int) -> bool:
     return graph.namespace(graph.source[edge]) != graph.namespace(graph.target[edge])
 
 
-def _names(graph: DeclaredGraph, cycle: Cycle) -> tuple[str, ...]:
-    return tuple(shown(graph.names[graph.target[edge]]) for edge in cycle.edges)
+def _names(graph: DeclaredGraph, edges: Sequence[int]) -> tuple[str, ...]:
+    return tuple(shown(graph.names[graph.target[edge]]) for edge in edges)
 
 
-def _chain(graph: DeclaredGraph, cycle: Cycle) -> str:
-    names = [shown(graph.names[graph.source[cycle.edges[0]]]), *_names(graph, cycle)]
+def _chain(graph: DeclaredGraph, edges: Sequence[int]) -> str:
+    names = [shown(graph.names[graph.source[edges[0]]]), *_names(graph, edges)]
     if len(names) > LONGEST_CHAIN + 1:
         half = LONGEST_CHAIN // 2
         left_out = f"({len(names) - 2 * half} more)"

@@ -85,9 +85,9 @@ class DocumentReader:
         node = self._graph.node(name)
         if self._graph.declared(node):
             self._report_second(kind, node, metadata.line)
-        else:
-            self._graph.declare(node, kind, metadata.line)
-            self._read_labels(node, metadata)
+            return
+        self._graph.declare(node, kind, metadata.line)
+        self._read_labels(node, metadata)
         self._edges.read(node, value)
 
     def _name(self, metadata: Mapped) -> str | None:
@@ -112,8 +112,8 @@ class DocumentReader:
         self._findings.add(
             "duplicate-node",
             (self._graph.files[-1], line),
-            f"{kind} {shown(name)} has the name of the {first} at {file}:{first_line}, "
-            "and an edge could mean either",
+            f"{kind} {shown(name)} has the name of the {first} at {file}:{first_line}: an edge "
+            "could mean either; this one's edges were not read",
             names=(shown(name),),
             related=((file, first_line),),
         )

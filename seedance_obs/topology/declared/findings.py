@@ -14,7 +14,8 @@ Place = tuple[str, int]
 class Finding:
     """One thing that is wrong: at `file` and `line` (from 1), under the name of its rule.
 
-    `names` are the nodes it is about; `related` the other places that belong to it.
+    `names` are the nodes it is about, of a long cycle the first hundred; `related` the other places
+    that belong to it.
     """
 
     file: str

@@ -1,7 +1,7 @@
 """The graph as flat arrays of integers, for graphs of a million edges on a small machine.
 
-networkx would hold such a graph in a dictionary per node and per edge, half a gigabyte of them,
-and would still know neither files nor lines.
+An edge takes 17 bytes with its type, file and line. networkx takes over 200 bytes for an edge that
+has none of them, and its `find_cycle` is far from linear on a DAG (tests/bench/validator.py).
 """
 
 from array import array

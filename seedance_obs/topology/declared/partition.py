@@ -9,7 +9,7 @@ from seedance_obs.topology.declared.findings import shown
 from seedance_obs.topology.declared.graph import DeclaredGraph
 
 MOST_EDGES = 512
-PARTS_SHOWN = 6
+PARTS_SHOWN = 4
 SMALLEST_MEAN_PART = 8
 
 

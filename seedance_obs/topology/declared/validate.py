@@ -35,8 +35,6 @@ from seedance_obs.topology.declared.documents import DocumentReader
 from seedance_obs.topology.declared.findings import Finding, Findings
 from seedance_obs.topology.declared.graph import DeclaredGraph
 
-DEFAULT_LIMIT = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -60,7 +58,7 @@ class Report:
         return not self.errors
 
 
-def validate(files: Iterable[tuple[str, bytes]], *, limit: int = DEFAULT_LIMIT) -> Report:
+def validate(files: Iterable[tuple[str, bytes]], *, limit: int = 0) -> Report:
     """What is wrong with the topology that all the files, by name and content, declare together.
 
     At most `limit` findings of each rule are kept (0: all of them).
