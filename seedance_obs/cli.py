@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from seedance_obs import __version__
+from seedance_obs.cli_topology import topology
 from seedance_obs.errors import SeedanceError, UsageError
 
 
@@ -38,6 +39,9 @@ def main() -> None:
 
     Exit codes: 0 fine, 1 the thing asked about is wrong, 2 usage, 3 a source is unavailable.
     """
+
+
+main.add_command(topology)
 
 
 @main.group()

@@ -19,6 +19,7 @@ MAY_USE = {
         "attribution",
         "config",
         "errors",
+        "layout",
         "merge",
         "quantities",
         "sources",
