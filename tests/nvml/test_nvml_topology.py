@@ -90,6 +90,7 @@ def test_every_port_is_read_whether_it_is_up_or_not(driver):
         17, "gpu", "0039:01:00.0", mb_per_second=26_562.0, version="4.0", remote_link=5, p2p=True
     )
     assert [port.link for port in ports if not port.active] == [3]
+    assert driver.asked(FIELDS) == {FIELDS: 1 + 18}, "none behind the last port"
 
 
 @pytest.mark.parametrize(("state", "active"), [(0, False), (1, True), (2, True), (3, False)])
