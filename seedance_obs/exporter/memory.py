@@ -47,6 +47,7 @@ class BoardMemory:
             mig=tuple(_named(instance, before.mig) for instance in gpu.mig),
             nvlinks=before.nvlinks if gpu.nvlinks is None else gpu.nvlinks,
             fabric=gpu.fabric or before.fabric,
+            place=gpu.place or before.place,
             readings={**gpu.readings, **counters},
             pod_managed=before.pod_managed or bool(gpu.pods),
         )
