@@ -153,8 +153,12 @@ def test_links_that_are_down_join_nothing(host, sources):
     host.pass_once()
     domains = {uuid: labels["nvlink_domain"] for uuid, labels in labels_of(host.scrape()).items()}
     assert domains == {"GPU-0": "node-1.0000-00-00.0", "GPU-1": ""}
-    edges = [line for line in host.scrape().splitlines() if 'kind="nvlink"' in line]
-    assert [line.rpartition(" ")[2] for line in edges] == ["1.0"]
+    edges = [
+        line.rpartition(" ")[2]
+        for line in host.scrape().splitlines()
+        if line.startswith("seedance_topology_edge_links{") and 'kind="nvlink"' in line
+    ]
+    assert edges == ["1.0", "0.0"]
 
 
 def test_a_replaced_board_is_not_missing(host, sources, clock):
@@ -245,7 +249,7 @@ def test_a_fault_is_logged_when_it_starts_and_when_it_ends(host, sources, caplog
 
 
 def test_collectors_are_found_and_can_be_left_out():
-    assert list(registrations()) == ["device", "exporter", "gpu", "tenant", "topology"]
+    assert list(registrations()) == ["device", "exporter", "gpu", "links", "tenant", "topology"]
     assert "tenant" not in choose(NodeSettings(collectors_disabled=("tenant",)))
     with pytest.raises(UsageError, match="there is no collector 'gpus'; there are device,"):
         choose(NodeSettings(collectors_disabled=("gpus",)))

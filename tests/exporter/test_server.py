@@ -13,6 +13,7 @@ from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState
 from seedance_obs.merge import merge
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
+from seedance_obs.topology.model import Device, Kind
 
 STATE = {"healthy": True, "ready": True}
 
@@ -22,7 +23,10 @@ def view() -> NodeView:
     gpus = merge([SourceSnapshot("nvml", 0.0, gpus=(GpuReadings("GPU-a", model=model),))], {})
     return NodeView(
         node_name="node-1",
-        gpus=tuple(LocatedGpu(gpu, ("0", "GPU-a", "", "", "", "", "")) for gpu in gpus),
+        gpus=tuple(
+            LocatedGpu(gpu, Device("GPU-a", Kind.GPU), ("0", "GPU-a", "", "", "", "", ""))
+            for gpu in gpus
+        ),
         expected_gpus=2,
         sources={"nvml": SourceState(up=False)},
     )

@@ -193,6 +193,11 @@ NOT_SUPPORTED_ON = {
     }
     | MIG,
     "gb200": {FAN, MEMORY_NODE},
+    "gb200-zero": {FAN, MEMORY_NODE},
+    "a100-nvswitch": {FAN, PLATFORM, MEMORY_NODE, FABRIC},
+    "a100-mesh": {FAN, PLATFORM, MEMORY_NODE, FABRIC},
+    "h100-vm": {FAN, PLATFORM, MEMORY_NODE},
+    "gh200": {FAN, PLATFORM, FABRIC},
 }
 
 

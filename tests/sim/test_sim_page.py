@@ -13,7 +13,15 @@ from seedance_obs.sources.sim.library import SimNvml
 from seedance_obs.sources.sim.page import render_page
 
 SENTINELS_FROM = 2_147_483_632
-WITH_DCGM = ["a100-pcie", "gb200", "h100-mig", "h100-nvswitch", "v100-cubemesh"]
+WITH_DCGM = [
+    "a100-nvswitch",
+    "a100-pcie",
+    "gb200",
+    "gb200-zero",
+    "h100-mig",
+    "h100-nvswitch",
+    "v100-cubemesh",
+]
 
 
 def samples(name: str, t: float) -> list[Sample]:
