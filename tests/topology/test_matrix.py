@@ -316,6 +316,22 @@ def test_a_job_without_near_cpus_still_has_a_numa_node(row):
     assert gpu.numa == {3}
 
 
+def test_a_header_that_lost_its_indent_does_not_tell_which_cell_is_empty():
+    text = (
+        "GPU0    GPU1    CPU Affinity    NUMA Affinity\n"
+        "GPU0     X      PHB             0-3\n"
+        "GPU1    PHB      X              0-3\n"
+    )
+    reading = matrix.read(text)
+    assert levels(text) == {"GPU0-GPU1": "PHB"}
+    assert {gpu.numa for gpu in reading.topology.gpus} == {UNKNOWN}
+    assert {gpu.cpus for gpu in reading.topology.gpus} == {UNKNOWN}
+    assert reading.warnings == (
+        "GPU0 x CPU Affinity to NUMA Affinity: unreadable",
+        "GPU1 x CPU Affinity to NUMA Affinity: unreadable",
+    )
+
+
 @pytest.mark.parametrize("row", ["GPU0 X 3 N/A\n", "GPU0  X  3  4\n"])
 def test_affinity_that_the_layout_does_not_tell_apart_is_left_open(row):
     header = "      GPU0 CPU Affinity NUMA Affinity GPU NUMA ID\n"
@@ -366,3 +382,40 @@ def test_a_matrix_names_a_path_for_every_two_devices():
         combinations(["GPU0", "GPU1", "NIC0"], 2)
     )
     assert {path.link_class for path in topology.paths} == {None}
+
+
+def test_a_cell_that_is_gone_without_a_trace_leaves_what_is_behind_the_x_open():
+    text = (
+        "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\n"
+        "GPU0\t X \tPIX\tSYS\t0-7\n"
+        "GPU1\tPIX\t X \tSYS\tSYS\t0-7\n"
+    )
+    assert levels(text) == {
+        "GPU0-GPU1": "PIX",
+        "GPU0-GPU2": None,
+        "GPU0-GPU3": None,
+        "GPU1-GPU2": "SYS",
+        "GPU1-GPU3": "SYS",
+        "GPU2-GPU3": None,
+    }
+
+
+@pytest.mark.parametrize("change", [str, str.expandtabs])
+def test_a_last_row_that_tells_less_than_the_others_may_be_cut_in_its_last_number(change):
+    text = (
+        "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\t0-7\t0\nGPU1\tNV4\t X \t8-1\n"
+    )
+    reading = matrix.read(change(text))
+    assert [gpu.cpus for gpu in reading.topology.gpus] == [set(range(8)), UNKNOWN]
+    assert reading.warnings == ("GPU1 x CPU Affinity to NUMA Affinity: cut off",)
+
+
+def test_a_wide_gap_is_no_empty_cell_where_the_columns_are_wide():
+    text = (
+        "             GPU0         mlx5_bond_0  CPU Affinity   NUMA Affinity\n"
+        "GPU0         X            SYS          0-7\n"
+        "mlx5_bond_0  SYS          X\n"
+    )
+    reading = matrix.read(text)
+    assert reading.topology.gpus[0].numa is UNKNOWN
+    assert reading.warnings == ("GPU0 x CPU Affinity to NUMA Affinity: unreadable",)

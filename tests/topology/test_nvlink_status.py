@@ -145,3 +145,12 @@ def test_no_text_raises(text, near):
     for each in (text, near):
         reading = nvlink_status.read(each)
         assert reading.topology.devices or reading.warnings
+
+
+def test_the_number_of_a_far_port_at_the_end_may_be_longer():
+    text = f"GPU 0: X (UUID: {UUID})\n Link 0: Remote Device 00000000:01:00.0: Link 3"
+    (cut,) = only_gpu(text).nvlinks
+    (whole,) = only_gpu(f"{text}\n").nvlinks
+    assert (cut.remote, cut.remote_port) == ("0000:01:00.0", UNKNOWN)
+    assert (whole.remote, whole.remote_port) == ("0000:01:00.0", 3)
+    assert nvlink_status.read(text).warnings == ("GPU0: the text ends in the middle of a line",)

@@ -88,8 +88,11 @@ def _values(
         return [""] * len(columns)
     if "\t" in tail or len(tokens) > len(columns) or tuple(columns) != _ALL[: len(columns)]:
         return unknown
-    cpu_at = grid.header.cpu_at if grid.header else None
-    return _blank_cells(tail, row.start, cpu_at, len(columns), is_cut=is_cut)
+    header = grid.header
+    if header is None or header.cpu_at is None or header.first_at < row.name_end:
+        return unknown
+    beyond = row.tail_at - header.cpu_at
+    return _blank_cells(tail, beyond, len(columns), is_cut=is_cut)
 
 
 def _tab_cells(tail: str, count: int, *, is_cut: bool) -> list[str | None] | None:
@@ -104,31 +107,24 @@ def _tab_cells(tail: str, count: int, *, is_cut: bool) -> list[str | None] | Non
     return [cells[place] if place < len(cells) else None for place in places]
 
 
-def _blank_cells(
-    tail: str, start: int, cpu_at: int | None, count: int, *, is_cut: bool
-) -> list[str | None]:
+def _blank_cells(tail: str, beyond: int, count: int, *, is_cut: bool) -> list[str | None]:
     """The cells of a copy with blanks, fewer of them than columns.
 
-    An empty first cell leaves a gap as wide as a cell and puts the next value beyond the first
-    column's start. What follows a value is the last column's where it is N/A.
+    An empty first cell leaves a gap as wide as a cell and puts the next value to the right of where
+    the first column starts, `beyond` before the tail. Behind a value, N/A is the last column's.
     """
     tokens = tail.split()
     lost: list[str | None] = [None] * count
     if not tokens:
         return lost if is_cut else [""] * count
     gap = len(tail) - len(tail.lstrip())
-    if cpu_at is None:
-        return lost
-    empty: list[str | None] = [None if is_cut else ""]
-    if gap >= _CELL_WIDTH and start + gap > cpu_at + 1:
-        if len(tokens) == count - 1:
-            return ["", *tokens]
-        return lost
+    if gap >= _CELL_WIDTH and beyond + gap > 1:
+        return ["", *tokens] if len(tokens) == count - 1 else lost
     if not 1 < gap < _CELL_WIDTH:
         return lost
     if len(tokens) == 1:
-        return [tokens[0], *(empty * (count - 1) if count == 2 else lost[1:])]
-    return [tokens[0], None if tokens[1] != "N/A" else "", *tokens[2:], *lost][:count]
+        return [tokens[0], None if is_cut or count > 2 else "", *lost[2:]]
+    return [tokens[0], "" if tokens[1] == "N/A" else None, *tokens[2:], *lost][:count]
 
 
 def _affinity(

@@ -21,11 +21,17 @@ class Alphabet:
         longest_first = sorted(self.words, key=len, reverse=True)
         numbered = f"|{stem}[1-9][0-9]{{0,2}}(?=[A-Z]|$)" if stem else ""
         self._cell = re.compile("|".join(longest_first) + numbered)
-        self.foreign = re.compile(foreign)
+        self._foreign = re.compile(rf"(?<!\S)(?:{foreign})(?!\S)")
         self._whole = re.compile(rf"(?:{'|'.join(longest_first)}|N/A)$")
+
+    def has_foreign(self, text: str) -> bool:
+        """Whether a foreign word stands alone in the text."""
+        return self._foreign.search(text) is not None
 
     def split(self, token: str) -> tuple[list[str], str]:
         """The cells that a token starts with, and the rest of it that is none."""
+        if token in self.words:
+            return [token], ""
         cells = []
         at = 0
         while found := self._cell.match(token, at):
@@ -45,15 +51,16 @@ class Alphabet:
 class Row:
     """A device's line: its cells from the left (None where destroyed) and the text behind them.
 
-    `tail` is None where the last cell is glued to it. `start` is the tail's column with tabs of
-    eight; `single_tabs` says that each cell had exactly one tab before it. `open` is a line that
-    the text's end cuts.
+    `tail` is None where the last cell is glued to it. `name_end` and `tail_at` are columns with
+    tabs of eight; `single_tabs` says that each cell had exactly one tab before it. `open` is a line
+    that the text's end cuts.
     """
 
     name: str
     cells: list[str | None]
     tail: str | None = ""
-    start: int = 0
+    name_end: int = 0
+    tail_at: int = 0
     single_tabs: bool = False
     open: bool = False
 
@@ -70,7 +77,7 @@ def row_of(line: str, alphabet: Alphabet, columns: Collection[str], *, is_open: 
         found = _name_of(token[0], alphabet, columns, first=position == 0)
         if found is None:
             continue
-        if any(alphabet.foreign.fullmatch(other[0]) for other in tokens[position + 1 :]):
+        if alphabet.has_foreign(line[token.end() :]):
             return None
         name, glued = found
         cells, tail_at, torn = _cells(tokens[position + 1 :], glued, alphabet, len(columns))
@@ -83,7 +90,8 @@ def row_of(line: str, alphabet: Alphabet, columns: Collection[str], *, is_open: 
             name=name,
             cells=cells,
             tail=None if torn else line[tail_at:],
-            start=len(line[:tail_at].expandtabs()),
+            name_end=len(line[: token.end()].expandtabs()),
+            tail_at=len(line[:tail_at].expandtabs()),
             single_tabs=path.count("\t") == len(cells),
             open=is_open,
         )

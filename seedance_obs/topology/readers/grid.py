@@ -13,6 +13,7 @@ from seedance_obs.topology.readers.cells import SELF, Alphabet, Row, row_of
 from seedance_obs.topology.readers.header import Header, header_of, is_gpu
 from seedance_obs.topology.readers.lines import lines_of, ranges
 
+_LONGEST = 20_000  # characters: no matrix has a longer line
 _LEGEND = re.compile(r"\bLegend\s*:?\s*$")
 _PEER_TO_PEER = re.compile(r"-p2p\b|--p2p_capabilities|=\s*Status Ok")
 _COMMAND = re.compile(r"\btopo\s+(-\S.*)$")
@@ -43,19 +44,22 @@ class Grid:
 
         A cell lost in one half is taken from the other; halves that disagree tell nothing.
         """
-        said: dict[tuple[str, str], dict[str, str]] = {}
+        said: dict[tuple[int, int], dict[str, str]] = {}
         for row in self.rows:
             own = self.columns.index(row.name)
             for place, cell in enumerate(row.cells):
-                if cell is not None and place != own and self.columns[place]:
-                    low, high = sorted((own, place))
-                    words = said.setdefault((self.columns[low], self.columns[high]), {})
-                    words.setdefault(cell, row.name)
-        for (one, other), words in said.items():
-            if len(words) > 1:
-                told = ", ".join(f"{word} in the row of {name}" for word, name in words.items())
-                self.warnings.append(f"{one} x {other}: {told}")
-        return {pair: next(iter(words)) for pair, words in said.items() if len(words) == 1}
+                if cell is not None and place != own:
+                    pair = (own, place) if own < place else (place, own)
+                    said.setdefault(pair, {}).setdefault(cell, row.name)
+        words = {}
+        for (low, high), told in said.items():
+            pair_names = self.columns[low], self.columns[high]
+            if len(told) == 1:
+                words[pair_names] = next(iter(told))
+            elif all(pair_names):
+                each = ", ".join(f"{word} in the row of {name}" for word, name in told.items())
+                self.warnings.append(f"{pair_names[0]} x {pair_names[1]}: {each}")
+        return words
 
     def named_pairs(self) -> Iterator[tuple[str, str]]:
         """Every two devices, in column order."""
@@ -64,7 +68,7 @@ class Grid:
 
 def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
     """The first matrix of a text, or None where it holds none."""
-    lines = lines_of(text)
+    lines = [line if len(line) <= _LONGEST else "" for line in lines_of(text)]
     lines[-1] = alphabet.whole_tokens(lines[-1])
     header, at = _header(lines, alphabet)
     grid = _scan(lines, alphabet, header, at)

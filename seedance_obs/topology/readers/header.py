@@ -16,14 +16,15 @@ _A_CELL = re.compile(r"(?:NV[0-9]+|PIX|PXB|PHB|NODE|SYS|SOC)+")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The names of the columns; `cpu_at` is where `CPU Affinity` stands (tabs of eight).
+    """The names of the columns, and where two of them start (tabs of eight).
 
-    `cpu_at` is None where the layout is lost: without that column, or with its two words torn
-    apart as columns of their own.
+    `cpu_at` is None where there is no such column, or where its two words stand apart as columns
+    of their own.
     """
 
     devices: tuple[str, ...]
     affinity: tuple[str, ...] = ()
+    first_at: int = 0
     cpu_at: int | None = None
 
 
@@ -44,6 +45,7 @@ def header_of(line: str) -> Header | None:
     return Header(
         devices=tuple(names),
         affinity=tuple(dict.fromkeys(" ".join(found[0].split()) for found in affinity)),
+        first_at=len(line[: line.index(names[0])].expandtabs()),
         cpu_at=len(line[:at].expandtabs()) if at >= 0 else None,
     )
 

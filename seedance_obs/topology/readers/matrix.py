@@ -119,7 +119,8 @@ def _labels(grid: Grid) -> dict[str, str]:
 def _domains(grid: Grid, paths: Sequence[Path]) -> dict[str, str]:
     """The lowest GPU of each GPU's component, as far as no lost cell could name a lower one."""
     gpus = gpus_of(grid)
-    between = [path for path in paths if is_gpu(path.source) and is_gpu(path.target)]
+    either = set(gpus)
+    between = [path for path in paths if path.source in either and path.target in either]
     joined = [path for path in between if isinstance(path.nvlinks, int) and path.nvlinks > 0]
     possible = joined + [path for path in between if isinstance(path.nvlinks, Absent)]
     lowest = _lowest(gpus, joined)
