@@ -15,6 +15,7 @@ _ASCII = str.maketrans("├└─│┬┌╰\u00a0", "+\\-|++\\ ")
 _ROOT_BUS = re.compile(r"\[([0-9a-f]{4,8}):([0-9a-f]{2})\]")
 _FUNCTION = re.compile(r"([0-9a-f]{2})\.([0-7])")
 _BRIDGE = re.compile(r"-\[([0-9a-f]{2})(?:-[0-9a-f]{2})?\]")
+_BRANCH = re.compile(r"[>\s]*[ |]*[+\\]-(?:[0-9a-f]{2}\.[0-7]|\[)")
 _INDENT = re.compile(r"[>\s]*[ |]*")
 
 
@@ -56,8 +57,8 @@ def draws_tree(text: str) -> bool:
 def read_drawing(lines: Iterable[tuple[int, str]]) -> Drawing:
     """The functions of a tree from its numbered lines, in order.
 
-    Lines before and after the tree are passed over; one inside it that continues no branch is
-    left out and listed.
+    Lines before and after the tree are passed over; a branch that continues none, and any other
+    line inside the tree, is left out and listed.
     """
     drawing = Drawing()
     unread: list[int] = []
@@ -65,6 +66,9 @@ def read_drawing(lines: Iterable[tuple[int, str]]) -> Drawing:
         if _read_line(drawing, line.expandtabs(8).translate(_ASCII)):
             drawing.lines.add(number)
             drawing.strays += unread
+            unread = []
+        elif _BRANCH.match(line.expandtabs(8).translate(_ASCII)):
+            drawing.strays += [*unread, number]
             unread = []
         elif drawing.lines and line.strip(" |\r\n\t"):
             unread.append(number)
@@ -83,13 +87,11 @@ def _read_line(drawing: Drawing, line: str) -> bool:
     if drawing.first or not drawing.branches:
         _align(drawing, line, place)
         drawing.first = False
-    while drawing.branches and drawing.branches[-1][0] > place:
-        drawing.branches.pop()
-    if not drawing.branches or drawing.branches[-1][0] != place:
+    open_here = [number for number, (column, _) in enumerate(drawing.branches) if column == place]
+    if not open_here:
         return False
-    _, bus = drawing.branches[-1]
-    if line[place] == "\\":
-        drawing.branches.pop()
+    _, bus = drawing.branches[open_here[0]]
+    del drawing.branches[open_here[0] + (line[place] == "+") :]
     _follow(drawing, line, place + 2, bus)
     return True
 
