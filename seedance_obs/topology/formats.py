@@ -5,7 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from seedance_obs.topology.model import Reading, Topology
-from seedance_obs.topology.readers import hwloc_xml, lspci, nccl_xml
+from seedance_obs.topology.readers import (
+    hwloc_xml,
+    lspci,
+    matrix,
+    nccl_xml,
+    nvlink_status,
+    p2p,
+    smi_query,
+)
 
 
 class Format(NamedTuple):
@@ -19,6 +27,10 @@ class Format(NamedTuple):
 FORMATS: Sequence[Format] = (
     Format("hwloc XML (lstopo)", hwloc_xml.recognises, hwloc_xml.read),
     Format("NCCL topology XML", nccl_xml.recognises, nccl_xml.read),
+    Format("nvidia-smi topo -p2p", p2p.recognises, p2p.read),
+    Format("nvidia-smi topo -m", matrix.recognises, matrix.read),
+    Format("nvidia-smi nvlink (-s, -R)", nvlink_status.recognises, nvlink_status.read),
+    Format("nvidia-smi -q", smi_query.recognises, smi_query.read),
     Format("lspci (-tv, -nn, -v)", lspci.recognises, lspci.read),
 )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeVar
 
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -20,7 +21,7 @@ from seedance_obs.topology.model import (
     Reading,
     Topology,
 )
-from seedance_obs.topology.readers.identifiers import bus_id, gpu_uuid
+from seedance_obs.topology.readers.identifiers import gpu_uuid
 from seedance_obs.topology.readers.lines import bounded, lines_of, ranges
 
 T = TypeVar("T")
@@ -128,7 +129,9 @@ def _port(number: int, told: str, *, is_whole: bool = True) -> NvLinkPort | None
         return NvLinkPort(number, active=True, mb_per_second=float(Decimal(speed[1]) * factor))
     if remote := _REMOTE.match(told):
         remote_port = int(remote[2]) if is_whole else UNKNOWN
-        return NvLinkPort(number, remote=bus_id(remote[1]) or UNKNOWN, remote_port=remote_port)
+        return NvLinkPort(
+            number, remote=canonical_bus_id(remote[1]) or UNKNOWN, remote_port=remote_port
+        )
     return None
 
 

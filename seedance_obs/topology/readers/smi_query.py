@@ -7,6 +7,7 @@ nvidia-smi's own order; where it printed fewer than it says are attached, their 
 import re
 from collections.abc import Mapping
 
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.topology.domains import rack_domain
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -19,7 +20,7 @@ from seedance_obs.topology.model import (
     Reading,
     Topology,
 )
-from seedance_obs.topology.readers.identifiers import bus_id, cluster_uuid, gpu_uuid
+from seedance_obs.topology.readers.identifiers import cluster_uuid, gpu_uuid
 from seedance_obs.topology.readers.lines import bounded, lines_of
 
 FORMAT = "nvidia-smi-q"
@@ -137,7 +138,7 @@ def _device(name: str, index: int | None, facts: Facts, warnings: list[str]) -> 
         index=index,
         label=model,
         uuid=gpu_uuid(facts.get(("GPU", "GPU UUID"), "")) or UNKNOWN,
-        bus_id=bus_id(address) or UNKNOWN,
+        bus_id=canonical_bus_id(address) or UNKNOWN,
         model=model or UNKNOWN,
         pcie=_pcie(facts),
         fabric=_fabric(name, facts, warnings),
