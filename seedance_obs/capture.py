@@ -31,6 +31,8 @@ PAUSE_SECONDS = 1.0
 PCI_FILES = (
     "vendor",
     "device",
+    "subsystem_vendor",
+    "subsystem_device",
     "class",
     "numa_node",
     "current_link_speed",

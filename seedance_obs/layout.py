@@ -35,7 +35,7 @@ from seedance_obs.topology.model import (
 )
 from seedance_obs.topology.model import Path as DevicePath
 from seedance_obs.topology.nvlinks import domains
-from seedance_obs.topology.pci import switches
+from seedance_obs.topology.pci import switches, without_inner_levels
 from seedance_obs.topology.pcie_tree import nearest_switch
 from seedance_obs.topology.wiring import wire
 
@@ -83,7 +83,7 @@ class HostLayout:
         return self._topology
 
     def _lay_out(self, boards: Sequence[Device]) -> Topology:
-        ends = [*boards, *(_endpoint(each) for each in self._endpoints)]
+        ends = [*boards, *(self._endpoint(each) for each in self._endpoints)]
         devices, edges = wire(ends, self._switch_links(ends))
         names = {board.uuid: board.name for board in boards}
         told = {
@@ -101,6 +101,7 @@ class HostLayout:
 
     def _board(self, gpu: MergedGpu, *, present: bool) -> Device:
         pci = self._facts(gpu.pci_bus_id)
+        ports = self._ports_above(pci)
         place = gpu.place or GpuPlace()
         return Device(
             name=gpu.pci_bus_id or gpu.uuid,
@@ -113,8 +114,8 @@ class HostLayout:
             memory_node=_or_unknown(place.memory_node),
             cpus=_or_unknown(place.cpus),
             pcie_root=_or_unknown(pci.pcie_root),
-            pcie_switch=nearest_switch(_or_unknown(pci.ports)),
-            ports=_or_unknown(pci.ports),
+            pcie_switch=nearest_switch(ports),
+            ports=ports,
             pcie=_gpu_link(gpu, pci),
             nvlinks=self._ports(gpu, present=present),
             c2c_links=_or_unknown(place.c2c_links),
@@ -122,6 +123,28 @@ class HostLayout:
             fabric=_membership(gpu.fabric),
             present=present,
         )
+
+    def _endpoint(self, endpoint: Endpoint) -> Device:
+        pci = endpoint.pci
+        ports = self._ports_above(pci)
+        return Device(
+            name=pci.bus_id,
+            kind=Kind(endpoint.kind),
+            label=endpoint.label,
+            bus_id=pci.bus_id,
+            numa=self._numa(None, pci),
+            pcie_root=_or_unknown(pci.pcie_root),
+            pcie_switch=nearest_switch(ports),
+            ports=ports,
+            pcie=_pcie_link(pci),
+        )
+
+    def _ports_above(self, pci: PciFacts) -> tuple[str, ...] | Absent:
+        """The ports above a device, in which a Broadcom switch of two levels is one."""
+        if pci.ports is None:
+            return UNKNOWN
+        ids = {port: self._facts(port).pci_id for port in pci.ports[1::2]}
+        return without_inner_levels(pci.ports, {port: id_ for port, id_ in ids.items() if id_})
 
     def _facts(self, bus_id: str | None) -> PciFacts:
         if bus_id is None:
@@ -191,21 +214,6 @@ def _gpu_link(gpu: MergedGpu, pci: PciFacts) -> PcieLink:
     }
     known = {name: int(value) for name, value in told.items() if value is not None}
     return replace(_pcie_link(pci), **known)
-
-
-def _endpoint(endpoint: Endpoint) -> Device:
-    pci = endpoint.pci
-    return Device(
-        name=pci.bus_id,
-        kind=Kind(endpoint.kind),
-        label=endpoint.label,
-        bus_id=pci.bus_id,
-        numa=UNKNOWN if pci.numa_node is None else frozenset((pci.numa_node,)),
-        pcie_root=_or_unknown(pci.pcie_root),
-        pcie_switch=nearest_switch(_or_unknown(pci.ports)),
-        ports=_or_unknown(pci.ports),
-        pcie=_pcie_link(pci),
-    )
 
 
 def _port(link: NvLink, *, present: bool) -> NvLinkPort:

@@ -9,9 +9,9 @@ PACKAGE = Path(__file__).parent.parent / "seedance_obs"
 
 # What the modules of a folder may import of this package, besides their own folder and errors.
 MAY_USE = {
-    "topology": {"errors", "identity"},
+    "topology": {"errors", "identity", "pcie"},
     "attribution": set(),
-    "sources": {"errors", "identity", "processes", "quantities"},
+    "sources": {"errors", "identity", "pcie", "processes", "quantities"},
     "promql": {"errors"},
     "dashboards": set(),
     "web": {"errors", "promql", "attribution", "topology"},

@@ -14,15 +14,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from seedance_obs.pcie import PciId, generation, width
+
 NVIDIA_VENDOR = "0x10de"
 GPU_CLASSES = ("0x0300", "0x0302")  # VGA compatible controller, 3D controller
 _NIC_CLASS, _NVME_CLASS, _BRIDGE_CLASS = "0x02", "0x0108", "0x0680"
 
 _ROOT_COMPLEX = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_TRANSFERS = re.compile(r"(\d+(?:\.\d+)?) GT/s")
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
-_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,12 @@ class PciFacts:
     bus_id: str
     pcie_root: str | None = None
     ports: tuple[str, ...] | None = None
+    pci_id: PciId | None = None
     numa_node: int | None = None
     pcie_generation: int | None = None
     pcie_generation_max: int | None = None
     pcie_width: int | None = None
     pcie_width_max: int | None = None
-
-    @property
-    def pcie_switch(self) -> str | None:
-        """The upstream port of the switch nearest to the device; None where there is none."""
-        return self.ports[-2] if self.ports and len(self.ports) > 2 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +70,12 @@ def read_pci(root: str | Path, bus_id: str) -> PciFacts | None:
         bus_id=bus_id,
         pcie_root=pcie_root,
         ports=ports,
+        pci_id=_pci_id(device),
         numa_node=_numa_node(_text(device / "numa_node")),
-        pcie_generation=_generation(_text(device / "current_link_speed")),
-        pcie_generation_max=_generation(_text(device / "max_link_speed")),
-        pcie_width=_width(_text(device / "current_link_width")),
-        pcie_width_max=_width(_text(device / "max_link_width")),
+        pcie_generation=generation(_text(device / "current_link_speed") or ""),
+        pcie_generation_max=generation(_text(device / "max_link_speed") or ""),
+        pcie_width=width(_text(device / "current_link_width") or ""),
+        pcie_width_max=width(_text(device / "max_link_width") or ""),
     )
 
 
@@ -189,20 +185,16 @@ def _position(path: str) -> tuple[str | None, tuple[str, ...] | None]:
     return parts[roots[0]], inside[:-1]
 
 
+def _pci_id(device: Path) -> PciId | None:
+    try:
+        return PciId(*(int(_text(device / name) or "", 16) for name in PciId._fields))
+    except ValueError:
+        return None
+
+
 def _numa_node(text: str | None) -> int | None:
     node = _integer(text)
     return node if node is not None and node >= 0 else None
-
-
-def _generation(text: str | None) -> int | None:
-    match = _TRANSFERS.match(text or "")
-    return _GENERATIONS.get(float(match.group(1))) if match else None
-
-
-def _width(text: str | None) -> int | None:
-    # 0 is a link that is down and 255 one the kernel cannot tell.
-    lanes = _integer((text or "").removeprefix("x"))
-    return lanes if lanes in _WIDTHS else None
 
 
 def _integer(text: str | None) -> int | None:

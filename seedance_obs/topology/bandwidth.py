@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from seedance_obs.pcie import GIGATRANSFERS
 from seedance_obs.topology.model import (
     UNKNOWN,
     Absent,
@@ -26,7 +27,6 @@ ASSUMED_PCIE = 12e9  # generation 3, 16 lanes: PCI_BW
 ASSUMED_C2C = 450e9  # NVLink-C2C as specified for Grace Hopper
 ASSUMED_LANES = 16
 
-GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0, 7: 128.0}
 LATEST_GENERATION = max(GIGATRANSFERS)
 
 # An Intel root complex cuts what GPUs send each other into 64-byte packets: INTEL_P2P_OVERHEAD.

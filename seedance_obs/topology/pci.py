@@ -1,9 +1,8 @@
 """What PCI's own numbers mean: classes, root complexes, chains of ports, switches in disguise."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from seedance_obs.pcie import PciId
 from seedance_obs.topology.model import UNKNOWN, Absent, Kind
 
 NVIDIA = 0x10DE
@@ -12,18 +11,6 @@ HOST_BRIDGE = "0600"
 
 _BROADCOM = 0x1000
 _FIRST_DOMAIN_OF_LINUX = 0x10000  # above it are domains that Linux makes up, for VMD
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
-_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
-_TRANSFERS = re.compile(r"(\d{1,3}(?:\.\d+)?) ?GT/s")
-
-
-class PciId(NamedTuple):
-    """The four numbers that name a model of PCI function."""
-
-    vendor: int
-    device: int
-    subsystem_vendor: int
-    subsystem_device: int
 
 
 def kind_of_class(pci_class: str, vendor: int | None) -> Kind | None:
@@ -81,15 +68,3 @@ def without_inner_levels(ports: Sequence[str], ids: Mapping[str, PciId]) -> tupl
         left += pair
         above = below
     return tuple(left)
-
-
-def generation(speed: str) -> int | Absent:
-    """The PCIe generation of `16GT/s`, `8 GT/s` or `32.0 GT/s PCIe`; UNKNOWN for other text."""
-    match = _TRANSFERS.match(speed)
-    return _GENERATIONS.get(float(match[1]), UNKNOWN) if match else UNKNOWN
-
-
-def width(lanes: str) -> int | Absent:
-    """A number of lanes; UNKNOWN unless PCIe has such a width (0 is a link that nobody read)."""
-    known = {str(number): number for number in _WIDTHS}
-    return known.get(lanes.removeprefix("x"), UNKNOWN)

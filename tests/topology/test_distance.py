@@ -4,7 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.sources import sysfs
+from seedance_obs.pcie import PciId
 from seedance_obs.topology.distance import combined_paths, pcie_level
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -18,14 +18,7 @@ from seedance_obs.topology.model import (
     PcieLevel,
 )
 from seedance_obs.topology.nvlinks import domains
-from seedance_obs.topology.pci import (
-    PciId,
-    generation,
-    root_complex,
-    same_switch,
-    width,
-    without_inner_levels,
-)
+from seedance_obs.topology.pci import root_complex, same_switch, without_inner_levels
 from seedance_obs.topology.pcie_tree import assembled, nearest_switch
 
 
@@ -274,12 +267,3 @@ def test_the_tree_of_edges_reaches_every_device_once_and_tells_the_same_switches
         truth = topology.path(path.source, path.target).pcie
         if truth is PcieLevel.PXB:
             assert path.pcie is PcieLevel.PXB or path.pcie is UNKNOWN
-
-
-def test_generations_and_widths_are_those_of_sysfs():
-    for speed, number in sysfs._GENERATIONS.items():
-        for text in (f"{speed} GT/s PCIe", f"{speed}GT/s"):
-            assert generation(text) == number
-    assert generation("8 GT/s") == 3
-    assert [width(text) for text in ("x16", "8", "0", "255", "", "x")] == [16, 8, *[UNKNOWN] * 4]
-    assert {generation(text) for text in ("", "Unknown", "7.0 GT/s")} == {UNKNOWN}

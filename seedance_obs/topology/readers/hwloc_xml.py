@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from seedance_obs.identity import canonical_bus_id, canonical_uuid
+from seedance_obs.pcie import PciId
 from seedance_obs.topology.model import UNKNOWN, Absent, Device, Edge, Kind, Reading, Topology
 from seedance_obs.topology.pci import (
-    PciId,
     kind_of_class,
     root_complex,
     without_inner_levels,

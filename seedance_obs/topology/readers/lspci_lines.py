@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from seedance_obs.identity import canonical_bus_id
+from seedance_obs.pcie import generation, width
 from seedance_obs.topology.model import UNKNOWN, Absent
-from seedance_obs.topology.pci import HOST_BRIDGE, generation, root_complex, width
+from seedance_obs.topology.pci import HOST_BRIDGE, root_complex
 from seedance_obs.topology.readers.pci_names import class_of, split_codes
 
 _LINE = re.compile(
@@ -81,7 +82,7 @@ def _add_detail(function: Function, line: str) -> None:
     elif _ROOT_PORT.match(line):
         function.root_port = True
     elif match := _LINK.match(line):
-        speed, lanes = generation(match[2]), width(match[3])
+        speed, lanes = generation(match[2]) or UNKNOWN, width(match[3]) or UNKNOWN
         if match[1] == "Cap":
             function.generation_max, function.width_max = speed, lanes
         else:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from seedance_obs.identity import canonical_bus_id
+from seedance_obs.pcie import PciId, generation, width
 from seedance_obs.topology.domains import HIDDEN_SWITCH
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -24,11 +25,8 @@ from seedance_obs.topology.model import (
 from seedance_obs.topology.pci import (
     NVIDIA,
     PCI_BRIDGE,
-    PciId,
-    generation,
     kind_of_class,
     same_switch,
-    width,
 )
 from seedance_obs.topology.pcie_tree import assembled
 from seedance_obs.topology.readers.xml_text import Element, bits, read_xml
@@ -129,8 +127,8 @@ class _Reader:
             cpus=place.cpus,
             pcie_switch=place.switches[-1] if place.switches else UNSUPPORTED,
             pcie=PcieLink(
-                generation_max=generation(pci.get("link_speed")),
-                width_max=width(pci.get("link_width")),
+                generation_max=generation(pci.get("link_speed")) or UNKNOWN,
+                width_max=width(pci.get("link_width")) or UNKNOWN,
             ),
         )
         for gpu in pci.all("gpu"):
