@@ -72,10 +72,11 @@ GPUS = columns(
     power=POWER,
 )
 
-PRESENT = f'seedance_topology_device_info{{{CHOSEN},state="present"}}'
+# Disks stay out of the picture: they crowd it, and say nothing of where a GPU's work runs.
+PRESENT = f'seedance_topology_device_info{{{CHOSEN},state="present",kind!="nvme"}}'
 LOST = f'seedance_topology_device_info{{{CHOSEN},state="missing"}}'
-NVLINKS = f'seedance_topology_edge_links{{{CHOSEN},kind="nvlink"}}'
-PCIE = f'seedance_topology_edge_links{{{CHOSEN},kind="pcie"}}'
+NVLINKS = f'seedance_topology_edge_links{{{CHOSEN},kind=~"nvlink|c2c"}}'
+PCIE = f'seedance_topology_edge_links{{{CHOSEN},kind="pcie",target_kind!="nvme"}}'
 # Label, text, and where: another label and its pattern. A later row wins.
 DEVICE_TEXTS = (
     ("title", "$1", "title", "host;(.*)"),
@@ -83,6 +84,7 @@ DEVICE_TEXTS = (
     ("title", "PCIe switch", "kind", "pcie_switch"),
     ("title", "NVSwitch", "kind", "nvswitch"),
     ("title", "NVLink fabric", "kind", "nvlink_fabric"),
+    ("title", "$1", "label", "(.+)"),
     ("title", "GPU $1", "gpu", "(.+)"),
     ("subtitle", "NUMA $1", "numa_node", "(.+)"),
     ("subtitle", "$1", "device", "(.+:.+[.].+)"),
@@ -90,7 +92,7 @@ DEVICE_TEXTS = (
     ("icon", "exclamation-triangle", "state", "missing"),
 )
 LINK_TEXTS = (
-    ("color", theme.NVLINK, "kind", "nvlink"),
+    ("color", theme.NVLINK, "kind", "nvlink|c2c"),
     ("color", theme.PCIE, "kind", "pcie"),
     ("strokedasharray", "6 4", "kind", "pcie"),
 )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from drawn_panels import answers, draw_all, rows, substitute
 from loopback_prometheus import Prometheus
+from prometheus_client.samples import Sample
 from scraped_hosts import count, pages, samples
 
 from seedance_obs.dashboards import theme
@@ -87,15 +88,21 @@ def test_the_graph_is_the_one_that_the_nodes_export(drawn: Drawn, node: str) -> 
     links = [
         f"{each}/{s.labels['source']}~{each}/{s.labels['target']}"
         for each in of
-        for s in samples(each, "seedance_topology_edge_links")
+        for s in _links(each)
     ]
     assert [each["id"] for each in nodes] == sorted(set(devices))
     assert [each["id"] for each in edges] == sorted(set(links))
     assert (len(nodes), len(edges)) == (len(devices), len(links))
 
 
-def _devices(node: str) -> Any:
-    return samples(node, "seedance_topology_device_info")
+def _links(node: str) -> list[Sample]:
+    found = samples(node, "seedance_topology_edge_links")
+    return [each for each in found if each.labels["target_kind"] != "nvme"]
+
+
+def _devices(node: str) -> list[Sample]:
+    found = samples(node, "seedance_topology_device_info")
+    return [each for each in found if each.labels["kind"] != "nvme"]
 
 
 @pytest.mark.parametrize("node", [*WITH_GPUS, ".*"])
@@ -178,7 +185,7 @@ def test_a_lost_gpu_keeps_its_place_and_cannot_be_overlooked(drawn: Drawn) -> No
 @pytest.mark.parametrize("node", WITH_GPUS)
 def test_nvlinks_are_coloured_and_as_thick_as_many(drawn: Drawn, node: str) -> None:
     _, edges = graph(drawn, node)
-    links = list(samples(node, "seedance_topology_edge_links", kind="nvlink"))
+    links = [link for link in _links(node) if link.labels["kind"] in ("nvlink", "c2c")]
     nvlinks = [each for each in edges if each["color"] == theme.NVLINK]
     assert len(nvlinks) == len(links)
     assert sum(each["mainstat"] for each in nvlinks) == sum(link.value for link in links)
@@ -190,7 +197,7 @@ def test_nvlinks_are_coloured_and_as_thick_as_many(drawn: Drawn, node: str) -> N
 def test_the_pcie_tree_is_thin_and_dashed(drawn: Drawn, node: str) -> None:
     _, edges = graph(drawn, node)
     pcie = [each for each in edges if each["color"] == theme.PCIE]
-    assert len(pcie) == len(list(samples(node, "seedance_topology_edge_links", kind="pcie")))
+    assert len(pcie) == len([link for link in _links(node) if link.labels["kind"] == "pcie"])
     assert {each["thickness"] for each in pcie} == {1}
     assert all(each["strokedasharray"] for each in pcie)
     assert {each.get("mainstat") for each in pcie} == {None}
