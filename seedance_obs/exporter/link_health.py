@@ -12,7 +12,7 @@ from seedance_obs.merge import MergedGpu
 from seedance_obs.topology.model import Absent, Device
 from seedance_obs.topology.products import product
 
-LOADED_RATIO = 0.1  # utilisation from which the link is out of its power saving
+LOADED_RATIO = 0.1  # activity from which the link is out of its power saving
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class LinkWatch:
 
     def _watch_pcie(self, gpu: MergedGpu) -> None:
         """Judge only from the second loaded reading on: a link needs a moment to speed up."""
-        loaded = (gpu.value("utilization_ratio") or 0.0) >= LOADED_RATIO
+        activity = (gpu.value("utilization_ratio"), gpu.value("engine_active_ratio"))
+        loaded = max(ratio or 0.0 for ratio in activity) >= LOADED_RATIO
         if loaded and gpu.uuid in self._loaded:
             verdict = _is_degraded(gpu)
             if verdict is not None:
