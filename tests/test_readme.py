@@ -9,13 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-COMMANDS = sorted(set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture)[^\n`#]*)", README)))
+COMMANDS = sorted(set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture|topology)[^\n`#|>&]*)", README)))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_flag_of_every_command_exists(command):
     words = command.split()
-    subcommand = words[:2] if words[0] == "exporter" else words[:1]
+    subcommand = words[:2] if words[0] in ("exporter", "topology") else words[:1]
     shown = subprocess.run(
         [sys.executable, "-m", "seedance_obs", *subcommand, "--help"],
         capture_output=True,
@@ -52,3 +52,10 @@ def test_the_named_options_exist():
 
     for flag in re.findall(r"`?--((?:nvml|node|server|dcgm)-[a-z-]+)", README):
         assert flag.replace("-", "_") in OPTIONS
+
+
+def test_the_policy_is_one():
+    from seedance_obs.topology.policy_file import read_policy
+
+    (text,) = re.findall(r"```yaml\n(apiVersion: topology.*?)```", README, flags=re.DOTALL)
+    assert [rule.weight for rule in read_policy(text).rules] == [120, 80]
