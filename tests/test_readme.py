@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-COMMANDS = sorted(set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture|topology)[^\n`#|>&]*)", README)))
+COMMANDS = sorted(
+    set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture|topology)[^\n`#|>&]*)", README))
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
