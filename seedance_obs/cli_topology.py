@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 STDIN = "<stdin>"
 HOST_OPTIONS = {
-    "node_name": "The host's name, which NVLink domains begin with. [default: its own]",
+    "node_name": "The host's name, which the names of NVLink domains begin with. [default: this "
+    "host's own; none for a FILE]",
     "node_root": "The folder that holds the host's /sys. [default: /]",
     "nvml_library": "pynvml for the driver, or sim:NAME@UNIX_SECONDS or replay:FILE for what "
     "`exporter node` would take for one. [default: pynvml]",
 }
 ABOUT_FILE = """
-    Without a FILE, the driver and /sys of this host are read; the options --node-... and
-    --nvml-library are for that alone. A FILE is in any format of `topology parse`; - reads
-    standard input.
+    Without a FILE, the driver and /sys of this host are read; --node-root and --nvml-library are
+    for that alone. A FILE is in any format of `topology parse`; - reads standard input.
 
     Exit codes: 0 fine, 1 the FILE holds no topology, 2 usage, or a FILE cannot be read, 3 no
     NVIDIA driver answers.
@@ -127,13 +127,19 @@ def topology_labels(
     All keys begin with topology.seedance.io/. Labels are for schedulers to match on; annotations
     hold addresses, UUIDs and the link class of every two GPUs.
     """
+    from seedance_obs.topology.host_name import has_nameless_domain
     from seedance_obs.topology.node_labels import node_labels
     from seedance_obs.topology.node_patch import feature_file, json_patch, merge_patch
 
     if node_json is not None and not form.endswith("-patch"):
         raise UsageError("--node-json goes with --format json-patch or merge-patch")
     current = None if node_json is None else _node(node_json)
-    found = node_labels(_topology(file, host))
+    topology = _topology(file, host)
+    if has_nameless_domain(topology):
+        click.echo(
+            "warning: NVLink domains of two hosts may have one name: give --node-name", err=True
+        )
+    found = node_labels(topology)
     if form == "nfd":
         click.echo(feature_file(found.labels), nl=False)
     elif form == "json-patch":
@@ -276,8 +282,8 @@ def _contents(files: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
             raise UsageError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
-def _shown(file: str | None) -> str:
-    return STDIN if file is None or file == "-" else click.format_filename(file)
+def _shown(file: str) -> str:
+    return STDIN if file == "-" else click.format_filename(file)
 
 
 def _parsed(text: bytes) -> "Reading":
@@ -288,39 +294,38 @@ def _parsed(text: bytes) -> "Reading":
 
 def _reading(file: str | None, host: dict[str, str | None]) -> "Reading":
     """What a FILE says; without one, this host."""
+    from seedance_obs.topology.host_name import under_name
+
     given = {name: value for name, value in host.items() if value is not None}
     if file is None:
         return _host_reading(given)
+    name = given.pop("node_name", "")
     if given:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        names = ", ".join(f"--{option.replace('_', '-')}" for option in given)
         raise UsageError(f"{names}: a FILE is read instead of a host, give one of them")
-    ((name, text),) = _contents((file,))
+    ((shown, text),) = _contents((file,))
     reading = _parsed(text)
     if not reading.format:
-        raise SeedanceError(f"{name}: {reading.warnings[0]}")
-    return reading
+        raise SeedanceError(f"{shown}: {reading.warnings[0]}")
+    if not name:
+        return reading
+    return dataclasses.replace(reading, topology=under_name(reading.topology, name))
 
 
 def _topology(file: str | None, host: dict[str, str | None]) -> "Topology":
     """The topology of a reading, whose warnings go to stderr."""
     reading = _reading(file, host)
+    place = "" if file is None else f"{_shown(file)}: "
     for warning in reading.warnings:
-        click.echo(f"{_shown(file)}: warning: {warning}", err=True)
+        click.echo(f"{place}warning: {warning}", err=True)
     return reading.topology
 
 
 def _host_reading(given: dict[str, str]) -> "Reading":
     from seedance_obs.config import load_settings
-    from seedance_obs.this_host import host_topology
-    from seedance_obs.topology.model import Reading
+    from seedance_obs.this_host import host_reading
 
-    settings = load_settings(None, os.environ, given)
-    try:
-        return Reading(host_topology(settings), format="host")
-    except SourceUnavailableError as error:
-        raise SourceUnavailableError(
-            f"{error}; or give a FILE that a host with GPUs has printed, see topology parse --help"
-        ) from error
+    return host_reading(load_settings(None, os.environ, given))
 
 
 def _reading_as_data(reading: "Reading") -> dict[str, Any]:

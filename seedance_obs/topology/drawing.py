@@ -16,6 +16,7 @@ from rich.tree import Tree
 
 from seedance_obs.topology.device_facts import address, facts, numa_node
 from seedance_obs.topology.encoding import known
+from seedance_obs.topology.host_name import is_rack_wide
 from seedance_obs.topology.in_short import counted
 from seedance_obs.topology.model import Absent, Device, Kind, Path, Reading, Topology
 from seedance_obs.topology.naming import in_order, natural_key, number_list, short_names
@@ -259,17 +260,10 @@ def _domains(topology: Topology, names: dict[str, str]) -> Iterator[RenderableTy
     for domain, number in _domain_numbers(topology).items():
         gpus = [gpu for gpu in topology.gpus if topology.domains.get(gpu.name) == domain]
         members = frozenset(int(names[gpu.name].removeprefix("GPU")) for gpu in gpus)
-        reach = " (rack-wide)" if _is_rack_wide(domain, gpus) else ""
+        reach = " (rack-wide)" if is_rack_wide(domain, gpus) else ""
         # A matrix has no better name for a domain than that of its first GPU.
         name = "" if domain in topology.by_name else f"  {domain}"
         yield Text(f"NVLink domain {number}{reach}: GPU {number_list(members)}{name}")
-
-
-def _is_rack_wide(domain: str, gpus: Iterable[Device]) -> bool:
-    """Whether a domain has the name of the fabric that its GPUs have joined."""
-    cluster = domain.rpartition(".")[0].replace("-", "")
-    fabrics = [gpu.fabric for gpu in gpus if not isinstance(gpu.fabric, Absent)]
-    return any(fabric.cluster_uuid == cluster for fabric in fabrics)
 
 
 def _domain_numbers(topology: Topology) -> dict[str, int]:
