@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seedance_obs.errors import SeedanceError, SourceUnavailableError, UsageError
+from seedance_obs.errors import SeedanceError, UsageError
 
 if TYPE_CHECKING:
     from seedance_obs.topology.declared.findings import Finding
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from seedance_obs.topology.policy import TopologyPolicy
 
 STDIN = "<stdin>"
+# By name: what it is, and its default.
 HOST_OPTIONS = {
-    "node_name": "The host's name, which the names of NVLink domains begin with. [default: this "
-    "host's own; none for a FILE]",
-    "node_root": "The folder that holds the host's /sys. [default: /]",
-    "nvml_library": "pynvml for the driver, or sim:NAME@UNIX_SECONDS or replay:FILE for what "
-    "`exporter node` would take for one. [default: pynvml]",
+    "node_name": (
+        "The host's name, which the names of NVLink domains begin with.",
+        "this host's own, none for a FILE",
+    ),
+    "node_root": ("The folder that holds the host's /sys.", "/"),
+    "nvml_library": (
+        "pynvml for the driver, or sim:NAME@UNIX_SECONDS or replay:FILE for what `exporter node` "
+        "would take for one.",
+        "pynvml",
+    ),
 }
 ABOUT_FILE = """
     Without a FILE, the driver and /sys of this host are read; --node-root and --nvml-library are
@@ -44,10 +50,13 @@ def topology() -> None:
 def _of_host_or_file(command: Callable[..., None]) -> Callable[..., None]:
     """The argument FILE, and the options that say which host is read where there is none."""
     command.__doc__ = f"{command.__doc__}{ABOUT_FILE}"
-    for name, about in reversed(HOST_OPTIONS.items()):
-        command = click.option(f"--{name.replace('_', '-')}", name, metavar="VALUE", help=about)(
-            command
-        )
+    for name, (about, default) in reversed(HOST_OPTIONS.items()):
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            name,
+            metavar="VALUE",
+            help=f"{about} [default: {default}; env: SEEDANCE_{name.upper()}]",
+        )(command)
     return click.argument("file", required=False)(command)
 
 
@@ -134,12 +143,12 @@ def topology_labels(
     if node_json is not None and not form.endswith("-patch"):
         raise UsageError("--node-json goes with --format json-patch or merge-patch")
     current = None if node_json is None else _node(node_json)
-    topology = _topology(file, host)
-    if has_nameless_domain(topology):
+    wiring = _topology(file, host)
+    if has_nameless_domain(wiring):
         click.echo(
             "warning: NVLink domains of two hosts may have one name: give --node-name", err=True
         )
-    found = node_labels(topology)
+    found = node_labels(wiring)
     if form == "nfd":
         click.echo(feature_file(found.labels), nl=False)
     elif form == "json-patch":
