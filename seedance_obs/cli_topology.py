@@ -5,12 +5,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from seedance_obs.cli_files import contents, node_of, shown_name, text_of
 from seedance_obs.errors import SeedanceError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from seedance_obs.topology.model import Reading, Topology
     from seedance_obs.topology.policy import TopologyPolicy
 
-STDIN = "<stdin>"
 # By name: what it is, and its default.
 HOST_OPTIONS = {
     "node_name": (
@@ -98,7 +98,7 @@ def topology_parse(files: tuple[str, ...], *, as_json: bool) -> None:
     """
     from seedance_obs.topology.in_short import in_short
 
-    readings = [(name, _parsed(text)) for name, text in _contents(files)]
+    readings = [(name, _parsed(text)) for name, text in contents(files)]
     for name, reading in readings:
         if as_json:
             data = {"file": name, **_reading_as_data(reading)}
@@ -142,7 +142,7 @@ def topology_labels(
 
     if node_json is not None and not form.endswith("-patch"):
         raise UsageError("--node-json goes with --format json-patch or merge-patch")
-    current = None if node_json is None else _node(node_json)
+    current = None if node_json is None else node_of(node_json)
     wiring = _topology(file, host)
     if has_nameless_domain(wiring):
         click.echo(
@@ -268,7 +268,7 @@ def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> N
     from seedance_obs.topology.declared.validate import validate
 
     begun = time.perf_counter()
-    report = validate(_contents(files), limit=limit)
+    report = validate(contents(files), limit=limit)
     seconds = time.perf_counter() - begun
     if as_json:
         click.echo(json.dumps(_as_data(report, seconds), indent=2))
@@ -279,20 +279,6 @@ def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> N
             click.echo(f"{count} more of {rule} not shown; --limit 0 shows all")
         click.echo(_summary(report, len(files), seconds))
     sys.exit(0 if report.valid else 1)
-
-
-def _contents(files: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    for file in files:
-        name = _shown(file)
-        try:
-            with click.open_file(file, "rb") as stream:
-                yield name, stream.read()
-        except OSError as error:
-            raise UsageError(f"{name}: cannot be read: {error.strerror or error}") from error
-
-
-def _shown(file: str) -> str:
-    return STDIN if file == "-" else click.format_filename(file)
 
 
 def _parsed(text: bytes) -> "Reading":
@@ -312,7 +298,7 @@ def _reading(file: str | None, host: dict[str, str | None]) -> "Reading":
     if given:
         names = ", ".join(f"--{option.replace('_', '-')}" for option in given)
         raise UsageError(f"{names}: a FILE is read instead of a host, give one of them")
-    ((shown, text),) = _contents((file,))
+    ((shown, text),) = contents((file,))
     reading = _parsed(text)
     if not reading.format:
         raise SeedanceError(f"{shown}: {reading.warnings[0]}")
@@ -324,7 +310,7 @@ def _reading(file: str | None, host: dict[str, str | None]) -> "Reading":
 def _topology(file: str | None, host: dict[str, str | None]) -> "Topology":
     """The topology of a reading, whose warnings go to stderr."""
     reading = _reading(file, host)
-    place = "" if file is None else f"{_shown(file)}: "
+    place = "" if file is None else f"{shown_name(file)}: "
     for warning in reading.warnings:
         click.echo(f"{place}warning: {warning}", err=True)
     return reading.topology
@@ -343,32 +329,10 @@ def _reading_as_data(reading: "Reading") -> dict[str, Any]:
     return topology_json(reading)
 
 
-def _node(file: Path) -> dict[str, Any]:
-    try:
-        node = json.loads(_text(file))
-    except ValueError as error:
-        raise UsageError(f"{file}: this is not JSON: {error}") from error
-    metadata = node.get("metadata") if isinstance(node, dict) else None
-    if isinstance(metadata, dict):
-        maps = [metadata.get(name) or {} for name in ("labels", "annotations")]
-        if all(isinstance(found, dict) for found in maps):
-            return {"metadata": metadata}
-    raise UsageError(f"{file}: a node as `kubectl get node NAME -o json` prints it is wanted")
-
-
 def _policy(file: Path) -> "TopologyPolicy":
     from seedance_obs.topology.policy_file import read_policy
 
-    return read_policy(_text(file), name=str(file))
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: cannot be read: it is not UTF-8 text") from error
+    return read_policy(text_of(file), name=str(file))
 
 
 def _as_line(finding: "Finding") -> str:
