@@ -5,7 +5,7 @@ is too wide goes on in a second one, and what is cut at the end of a line of the
 Colour repeats what the words say, so that nothing is lost in a pipe or under NO_COLOR.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -185,7 +185,7 @@ def _matrices(topology: Topology, names: dict[str, str]) -> Iterator[RenderableT
             yield Matrix(topology, gpus, columns, names)
 
 
-def _families(topology: Topology, columns: Iterable[Device]) -> set[str]:
+def _families(topology: Topology, columns: Sequence[Device]) -> set[str]:
     """The families of classes in the matrix from the GPUs to some devices."""
     return {
         _family(topology.path(gpu.name, other.name))
@@ -197,7 +197,7 @@ def _families(topology: Topology, columns: Iterable[Device]) -> set[str]:
 
 def _legend(topology: Topology) -> Iterator[RenderableType]:
     to_gpus = _families(topology, topology.gpus)
-    to_nics = _families(topology, topology.of_kind(Kind.NIC))
+    to_nics = _families(topology, tuple(topology.of_kind(Kind.NIC)))
     drawn = set().union(*(families for families in (to_gpus, to_nics) if families - {"?"}))
     for family, (style, meaning) in LEGEND.items():
         if family in drawn:
@@ -209,7 +209,7 @@ def _not_known(topology: Topology) -> Iterator[RenderableType]:
     """What there is no matrix for, because all its cells would be question marks."""
     if _families(topology, topology.gpus) == {"?"}:
         yield Text("Link classes between GPUs: not known.")
-    if _families(topology, topology.of_kind(Kind.NIC)) == {"?"}:
+    if _families(topology, tuple(topology.of_kind(Kind.NIC))) == {"?"}:
         yield Text("Link classes from GPUs to NICs: not known.")
 
 
