@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seedance_obs.topology.declared.findings import Finding
     from seedance_obs.topology.declared.validate import Report
     from seedance_obs.topology.model import Reading
-    from seedance_obs.topology.policy import TopologyPolicy
+    from seedance_obs.topology.placement.policy import TopologyPolicy
 
 STDIN = "<stdin>"
 HOST_OPTIONS = {
@@ -106,8 +106,8 @@ def topology_labels(
     file: str | None, *, form: str, node_json: Path | None, **host: str | None
 ) -> None:
     """Print the Kubernetes labels and annotations of this host, or of a FILE."""
-    from seedance_obs.topology.node_labels import node_labels
-    from seedance_obs.topology.node_patch import feature_file, json_patch, merge_patch
+    from seedance_obs.topology.encoding.node_labels import node_labels
+    from seedance_obs.topology.encoding.node_patch import feature_file, json_patch, merge_patch
 
     found = node_labels(_reading(file, host).topology)
     if node_json is not None and not form.endswith("-patch"):
@@ -157,8 +157,8 @@ def topology_placements(
     Sets are ranked by what a collective feels: the slowest pair, then the mean over the pairs,
     then the number of NUMA nodes.
     """
-    from seedance_obs.topology.gpu_names import named_gpus
-    from seedance_obs.topology.placement_report import report
+    from seedance_obs.topology.placement.gpu_lists import named_gpus
+    from seedance_obs.topology.placement.report import report
 
     found = _reading(file, host).topology
     names = {
@@ -172,7 +172,7 @@ def topology_placements(
         return
     from rich.console import Console
 
-    from seedance_obs.topology.placement_table import print_report
+    from seedance_obs.topology.placement.report_table import print_report
 
     print_report(result, Console(highlight=False))
 
@@ -238,7 +238,7 @@ def _contents(files: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
 
 
 def _parsed(text: bytes) -> "Reading":
-    from seedance_obs.topology.formats import read
+    from seedance_obs.topology.readers.formats import read
 
     return read(text.decode("utf-8", errors="replace"))
 
@@ -267,7 +267,7 @@ def _host_reading(given: dict[str, str]) -> "Reading":
 
 
 def _reading_as_data(reading: "Reading") -> dict[str, Any]:
-    from seedance_obs.topology.as_json import topology_json
+    from seedance_obs.topology.encoding.as_json import topology_json
 
     return topology_json(reading)
 
@@ -300,7 +300,7 @@ def _node(file: Path) -> dict[str, Any]:
 
 
 def _policy(file: Path) -> "TopologyPolicy":
-    from seedance_obs.topology.policy_file import read_policy
+    from seedance_obs.topology.placement.policy_file import read_policy
 
     try:
         text = file.read_text(encoding="utf-8")

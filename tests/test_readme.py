@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-COMMANDS = sorted(set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture|topology)[^\n`#|>&]*)", README)))
+COMMANDS = sorted(
+    set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture|topology)[^\n`#|>&]*)", README))
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -55,7 +57,7 @@ def test_the_named_options_exist():
 
 
 def test_the_policy_is_one():
-    from seedance_obs.topology.policy_file import read_policy
+    from seedance_obs.topology.placement.policy_file import read_policy
 
     (text,) = re.findall(r"```yaml\n(apiVersion: topology.*?)```", README, flags=re.DOTALL)
     assert [rule.weight for rule in read_policy(text).rules] == [120, 80]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.topology.encoding import (
+from seedance_obs.topology.encoding.gpu_place import (
     Encoding,
     address_of,
     bandwidth_class,

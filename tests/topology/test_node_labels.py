@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seedance_obs.topology.encoding.node_labels import ANNOTATIONS_MAX_BYTES, PREFIX, node_labels
+from seedance_obs.topology.encoding.node_patch import feature_file, json_patch, merge_patch
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -22,8 +24,6 @@ from seedance_obs.topology.model import (
     PcieLevel,
     Topology,
 )
-from seedance_obs.topology.node_labels import ANNOTATIONS_MAX_BYTES, PREFIX, node_labels
-from seedance_obs.topology.node_patch import feature_file, json_patch, merge_patch
 from tests.topology.hand_made import CLUSTER, hgx, matrix
 from tests.topology.made_up import texts, topologies
 from tests.topology.test_encoding import LABEL_VALUE

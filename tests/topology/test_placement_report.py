@@ -5,11 +5,11 @@ import pytest
 from rich.console import Console
 
 from seedance_obs.errors import UsageError
-from seedance_obs.topology.gpu_names import named_gpus, shown_gpus
 from seedance_obs.topology.model import UNKNOWN, PcieLevel, PcieLink
-from seedance_obs.topology.placement_report import report
-from seedance_obs.topology.placement_table import print_report
-from seedance_obs.topology.policy_file import read_policy
+from seedance_obs.topology.placement.gpu_lists import named_gpus, shown_gpus
+from seedance_obs.topology.placement.policy_file import read_policy
+from seedance_obs.topology.placement.report import report
+from seedance_obs.topology.placement.report_table import print_report
 from tests.topology.hosts_by_hand import dgx1, gpu, host, nvswitch, pcie_box
 
 POLICY = read_policy(

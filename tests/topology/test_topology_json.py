@@ -4,7 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.topology.as_json import topology_json
+from seedance_obs.topology.encoding.as_json import topology_json
 from seedance_obs.topology.model import (
     UNSUPPORTED,
     Device,

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from seedance_obs.topology.declared.edges import EdgeReader
 from seedance_obs.topology.declared.findings import Findings, shown
 from seedance_obs.topology.declared.graph import DeclaredGraph
-from seedance_obs.topology.declared.kubernetes_names import (
+from seedance_obs.topology.declared.located import Mapped, described
+from seedance_obs.topology.declared.text import read_documents
+from seedance_obs.topology.encoding.kubernetes_names import (
     NAME_RULE,
     NAMESPACE_RULE,
     is_label_key,
@@ -13,8 +15,6 @@ from seedance_obs.topology.declared.kubernetes_names import (
     is_name,
     is_namespace,
 )
-from seedance_obs.topology.declared.located import Mapped, described
-from seedance_obs.topology.declared.text import read_documents
 
 GROUP = "topology.seedance.io"
 API_VERSION = f"{GROUP}/v1"

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from seedance_obs.errors import UsageError
-from seedance_obs.topology.allocator_score import Allocator, set_score
-from seedance_obs.topology.host_view import HostView
 from seedance_obs.topology.model import Absent, Topology
-from seedance_obs.topology.pair_matrix import Pair, Placement
-from seedance_obs.topology.placement import Placements, Standing
-from seedance_obs.topology.policy import PolicyScore, TopologyPolicy
-from seedance_obs.topology.policy_choice import choose
-from seedance_obs.topology.policy_rules import score
+from seedance_obs.topology.placement.allocator_score import Allocator, set_score
+from seedance_obs.topology.placement.pair_matrix import Pair, Placement
+from seedance_obs.topology.placement.placements import Placements, Standing
+from seedance_obs.topology.placement.policy import PolicyScore, TopologyPolicy
+from seedance_obs.topology.placement.policy_choice import choose
+from seedance_obs.topology.placement.policy_host import HostView
+from seedance_obs.topology.placement.policy_rules import score
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from seedance_obs.topology.host_view import HostView
 from seedance_obs.topology.model import UNKNOWN, Absent
-from seedance_obs.topology.pair_matrix import Placement
+from seedance_obs.topology.placement.pair_matrix import Placement
+from seedance_obs.topology.placement.policy_host import HostView
 
 Fact = frozenset[str] | Absent
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from seedance_obs.topology.domains import rack_domain
-from seedance_obs.topology.encoding import (
+from seedance_obs.topology.encoding.gpu_place import (
     bandwidth_class,
     domain_is_known,
     encode,

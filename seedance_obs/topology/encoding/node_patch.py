@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from seedance_obs.topology.node_labels import PREFIX
+from seedance_obs.topology.encoding.node_labels import PREFIX
 
 Node = Mapping[str, Any]  # as the API server gives it in JSON
 

@@ -8,8 +8,8 @@ from weakref import ReferenceType, ref
 from seedance_obs.errors import UsageError
 from seedance_obs.topology.bandwidth import LinkRate, port_rate
 from seedance_obs.topology.model import UNKNOWN, Absent, Topology
-from seedance_obs.topology.pair_matrix import PairMatrix, Placement, host_facts
-from seedance_obs.topology.set_search import Found, best_first, search
+from seedance_obs.topology.placement.pair_matrix import PairMatrix, Placement, host_facts
+from seedance_obs.topology.placement.set_search import Found, best_first, search
 
 HOSTS_KEPT = 64
 SEARCHES_KEPT = 1024

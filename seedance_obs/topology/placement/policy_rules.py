@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from math import fsum
 
-from seedance_obs.topology.host_view import HostView
 from seedance_obs.topology.model import Absent
-from seedance_obs.topology.pair_matrix import Placement
-from seedance_obs.topology.policy import Check, Contribution, PolicyScore, TopologyPolicy
-from seedance_obs.topology.set_facts import FACTS
+from seedance_obs.topology.placement.pair_matrix import Placement
+from seedance_obs.topology.placement.policy import Check, Contribution, PolicyScore, TopologyPolicy
+from seedance_obs.topology.placement.policy_facts import FACTS
+from seedance_obs.topology.placement.policy_host import HostView
 
 Rule = Callable[[HostView, Placement], float | Absent]
 

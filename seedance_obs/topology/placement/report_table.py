@@ -5,14 +5,14 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from seedance_obs.topology.allocator_score import Allocator
 from seedance_obs.topology.bandwidth import Basis
-from seedance_obs.topology.gpu_names import shown_gpus
 from seedance_obs.topology.model import UNSUPPORTED, Absent
-from seedance_obs.topology.placement import Standing
-from seedance_obs.topology.placement_report import Report, ReportedSet
-from seedance_obs.topology.policy import Check, Contribution, TopologyPolicy
-from seedance_obs.topology.policy_rules import RULES
+from seedance_obs.topology.placement.allocator_score import Allocator
+from seedance_obs.topology.placement.gpu_lists import shown_gpus
+from seedance_obs.topology.placement.placements import Standing
+from seedance_obs.topology.placement.policy import Check, Contribution, TopologyPolicy
+from seedance_obs.topology.placement.policy_rules import RULES
+from seedance_obs.topology.placement.report import Report, ReportedSet
 
 LETTERS = "ABCDEFGH"
 UNKNOWN_SIGN = "?"

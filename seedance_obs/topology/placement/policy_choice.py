@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seedance_obs.topology.host_view import HostView
-from seedance_obs.topology.pair_matrix import PairMatrix, Placement
-from seedance_obs.topology.policy import PolicyScore, TopologyPolicy
-from seedance_obs.topology.policy_rules import score
-from seedance_obs.topology.set_search import Places, best_first, every, exhaustible, grow
+from seedance_obs.topology.placement.pair_matrix import PairMatrix, Placement
+from seedance_obs.topology.placement.policy import PolicyScore, TopologyPolicy
+from seedance_obs.topology.placement.policy_host import HostView
+from seedance_obs.topology.placement.policy_rules import score
+from seedance_obs.topology.placement.set_search import Places, best_first, every, exhaustible, grow
 
 
 @dataclass(frozen=True, slots=True)
