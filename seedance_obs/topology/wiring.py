@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from seedance_obs.topology.bandwidth import pcie_bytes_per_second
-from seedance_obs.topology.domains import HIDDEN_SWITCH
 from seedance_obs.topology.model import (
     UNKNOWN,
     Absent,
@@ -14,6 +13,7 @@ from seedance_obs.topology.model import (
     NvLinkPort,
     PcieLink,
 )
+from seedance_obs.topology.nvlinks import HIDDEN_SWITCH
 from seedance_obs.topology.pcie_tree import HOST, pcie_tree
 
 MEGA = 1_000_000

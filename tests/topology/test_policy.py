@@ -194,6 +194,16 @@ def test_domain_packing_leaves_whole_domains_alone():
     assert value("domain-packing", dark, 0) is UNKNOWN
 
 
+def test_domains_are_not_counted_where_one_gpus_links_are_unknown():
+    dim = host(
+        [gpu(0), gpu(1), gpu(2)],
+        lambda _i, _j: PcieLevel.PIX,
+        lambda i, j: 4 if {i, j} == {0, 1} else UNKNOWN,
+    )
+    assert value("domain-packing", dim, 0) is UNKNOWN
+    assert fact("nvlink-domains", dim, 0, 2) is UNKNOWN
+
+
 @given(hosts(), st.data())
 def test_rules_stay_between_0_and_1_whatever_the_order(topology, data):
     everyone = [device.name for device in topology.gpus]

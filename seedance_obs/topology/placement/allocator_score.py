@@ -18,12 +18,12 @@ from seedance_obs.topology.model import (
     UNSUPPORTED,
     Absent,
     Device,
-    Kind,
     NvLinkKind,
     Path,
     PcieLevel,
     Topology,
 )
+from seedance_obs.topology.nvlinks import SWITCHES
 
 PCIE_POINTS = {
     PcieLevel.SYS: 10,
@@ -35,7 +35,6 @@ PCIE_POINTS = {
 }
 NVLINK_POINTS = 100
 MOST_LINKS = 18
-SWITCHES = (Kind.NVSWITCH, Kind.NVLINK_FABRIC)
 
 
 class Allocator(StrEnum):
