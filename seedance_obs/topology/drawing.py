@@ -14,8 +14,16 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from seedance_obs.topology.encoding.gpu_place import known
-from seedance_obs.topology.model import Absent, Device, Kind, Path, PcieLink, Reading, Topology
+from seedance_obs.topology.model import (
+    Absent,
+    Device,
+    Kind,
+    Path,
+    PcieLink,
+    Reading,
+    Topology,
+    known,
+)
 from seedance_obs.topology.naming import in_order, natural_key, number_list, short_names
 
 # By class: how it looks, and what it means.

@@ -7,7 +7,9 @@ from seedance_obs.topology.declared.findings import Findings, shown
 from seedance_obs.topology.declared.graph import DeclaredGraph
 from seedance_obs.topology.declared.located import Mapped, described
 from seedance_obs.topology.declared.text import read_documents
-from seedance_obs.topology.encoding.kubernetes_names import (
+from seedance_obs.topology.kubernetes import (
+    API_VERSION,
+    GROUP,
     NAME_RULE,
     NAMESPACE_RULE,
     is_label_key,
@@ -16,8 +18,6 @@ from seedance_obs.topology.encoding.kubernetes_names import (
     is_namespace,
 )
 
-GROUP = "topology.seedance.io"
-API_VERSION = f"{GROUP}/v1"
 NODE_KINDS = ("ResourceNode", "JobVertex")
 OTHER_KINDS = frozenset({"TopologyPolicy"})  # ours, and read by others
 DEFAULT_NAMESPACE = "default"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from seedance_obs.topology.domains import are_apart, domain_is_known
-from seedance_obs.topology.model import Absent, Device, Topology
+from seedance_obs.topology.kubernetes import LABEL_VALUE_MAX
+from seedance_obs.topology.model import Absent, Device, Topology, known
 from seedance_obs.topology.naming import number_list
 from seedance_obs.topology.products import product
 
-LABEL_VALUE_MAX = 63
 DIGEST_DIGITS = 10
 
 _WRITTEN_ADDRESS = re.compile(
@@ -47,11 +47,6 @@ def encode(topology: Topology, gpu: Device) -> Encoding:
         pcie_switch=known(gpu.pcie_switch),
         numa_node=number_list(gpu.numa),
     )
-
-
-def known(text: str | Absent) -> str | None:
-    """The text, or None where there is none."""
-    return None if isinstance(text, Absent) or not text else text
 
 
 def bandwidth_class(model: str) -> str | None:

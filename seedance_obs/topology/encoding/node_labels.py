@@ -19,9 +19,9 @@ from seedance_obs.topology.domains import domain_is_known, rack_domain
 from seedance_obs.topology.encoding.gpu_place import (
     bandwidth_class,
     encode,
-    known,
     label_value,
 )
+from seedance_obs.topology.kubernetes import GROUP
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -29,11 +29,12 @@ from seedance_obs.topology.model import (
     Device,
     Path,
     Topology,
+    known,
 )
 from seedance_obs.topology.naming import in_order
 from seedance_obs.topology.products import product
 
-PREFIX = "topology.seedance.io/"
+PREFIX = f"{GROUP}/"
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 
 _CLASSES_BEST_FIRST = ("C2C", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")

@@ -9,6 +9,7 @@ from typing import NoReturn
 import yaml
 
 from seedance_obs.errors import UsageError
+from seedance_obs.topology.kubernetes import API_VERSION
 from seedance_obs.topology.placement.policy import (
     COMPARISONS,
     OPERATORS,
@@ -20,7 +21,6 @@ from seedance_obs.topology.placement.policy import (
 from seedance_obs.topology.placement.policy_facts import FACTS
 from seedance_obs.topology.placement.policy_rules import RULES
 
-API_VERSION = "topology.seedance.io/v1"
 KIND = "TopologyPolicy"
 
 

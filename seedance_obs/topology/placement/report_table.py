@@ -18,7 +18,7 @@ LETTERS = "ABCDEFGH"
 UNKNOWN_SIGN = "?"
 GPUS_ON_A_LINE = 16
 BASES = {
-    Basis.NVLINK: "NVLinks times the rate the driver states",
+    Basis.NVLINK: "NVLinks times the rate the driver states or the product has",
     Basis.PCIE: "PCIe generation and width",
     Basis.ASSUMED: "NCCL's constants, for want of a link rate or a PCIe generation",
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from seedance_obs.identity import canonical_bus_id
 from seedance_obs.topology.domains import domains
+from seedance_obs.topology.fabric import STATES
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -31,7 +32,7 @@ _ATTACHED = re.compile(r"\s*Attached GPUs\s*:\s*([0-9]{1,4})\s*", re.ASCII)
 _FACT = re.compile(r"(\s*)(\S[^:]*?)\s*:(?:\s+(.*?))?\s*")
 _BANNER = "NVSMI LOG"
 _KEYS = {"State", "Status", "CliqueId", "ClusterUUID"}
-_STATES = {"not supported": 0, "not started": 1, "in progress": 2, "completed": 3}
+_STATES = {name.replace("_", " "): number for number, name in enumerate(STATES)}
 _STATUSES = {  # nvmlErrorString's words for nvmlReturn_t
     "success": 0,
     "uninitialized": 1,
