@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seedance_obs.topology.declared.findings import Finding
     from seedance_obs.topology.declared.validate import Report
     from seedance_obs.topology.model import Reading, Topology
-    from seedance_obs.topology.policy import TopologyPolicy
+    from seedance_obs.topology.placement.policy import TopologyPolicy
 
 # By name: what it is, and its default.
 HOST_OPTIONS = {
@@ -136,9 +136,9 @@ def topology_labels(
     All keys begin with topology.seedance.io/. Labels are for schedulers to match on; annotations
     hold addresses, UUIDs and the link class of every two GPUs.
     """
+    from seedance_obs.topology.encoding.node_labels import node_labels
+    from seedance_obs.topology.encoding.node_patch import feature_file, json_patch, merge_patch
     from seedance_obs.topology.host_name import has_nameless_domain
-    from seedance_obs.topology.node_labels import node_labels
-    from seedance_obs.topology.node_patch import feature_file, json_patch, merge_patch
 
     if node_json is not None and not form.endswith("-patch"):
         raise UsageError("--node-json goes with --format json-patch or merge-patch")
@@ -209,8 +209,8 @@ def topology_placements(
           constraints:
             - {key: gpu-count, operator: Gt, value: 1}
     """
-    from seedance_obs.topology.gpu_names import named_gpus
-    from seedance_obs.topology.placement_report import report
+    from seedance_obs.topology.placement.gpu_lists import named_gpus
+    from seedance_obs.topology.placement.report import report
 
     if size is None and gpus is None:
         raise UsageError("--size N is wanted, or --gpus LIST of a placement to compare")
@@ -226,7 +226,7 @@ def topology_placements(
         return
     from rich.console import Console
 
-    from seedance_obs.topology.placement_table import print_report
+    from seedance_obs.topology.placement.report_table import print_report
 
     print_report(result, Console(highlight=False))
 
@@ -282,7 +282,7 @@ def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> N
 
 
 def _parsed(text: bytes) -> "Reading":
-    from seedance_obs.topology.formats import read
+    from seedance_obs.topology.readers.formats import read
 
     return read(text.decode("utf-8", errors="replace"))
 
@@ -324,13 +324,13 @@ def _host_reading(given: dict[str, str]) -> "Reading":
 
 
 def _reading_as_data(reading: "Reading") -> dict[str, Any]:
-    from seedance_obs.topology.as_json import topology_json
+    from seedance_obs.topology.encoding.as_json import topology_json
 
     return topology_json(reading)
 
 
 def _policy(file: Path) -> "TopologyPolicy":
-    from seedance_obs.topology.policy_file import read_policy
+    from seedance_obs.topology.placement.policy_file import read_policy
 
     return read_policy(text_of(file), name=str(file))
 

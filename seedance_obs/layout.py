@@ -20,6 +20,7 @@ from seedance_obs.sources.sysfs import (
     read_pci,
 )
 from seedance_obs.topology.distance import combined_paths
+from seedance_obs.topology.domains import domains
 from seedance_obs.topology.fabric import faults, healthy
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -34,7 +35,6 @@ from seedance_obs.topology.model import (
     Topology,
 )
 from seedance_obs.topology.model import Path as DevicePath
-from seedance_obs.topology.nvlinks import domains
 from seedance_obs.topology.pci import switches, without_inner_levels
 from seedance_obs.topology.pcie_tree import nearest_switch
 from seedance_obs.topology.wiring import wire

@@ -57,7 +57,7 @@ def test_the_named_options_exist():
 
 
 def test_the_policy_is_one():
-    from seedance_obs.topology.policy_file import read_policy
+    from seedance_obs.topology.placement.policy_file import read_policy
 
     (text,) = re.findall(r"```yaml\n(apiVersion: topology.*?)```", README, flags=re.DOTALL)
     assert [rule.weight for rule in read_policy(text).rules] == [120, 80]

@@ -21,6 +21,7 @@ from seedance_obs.topology.model import (
     PcieLevel,
     Topology,
 )
+from seedance_obs.topology.products import product
 
 ASSUMED_NVLINK = 20e9  # a link of Volta and Ampere: SM70_NVLINK_BW, SM80_NVLINK_BW
 ASSUMED_PCIE = 12e9  # generation 3, 16 lanes: PCI_BW
@@ -46,8 +47,9 @@ SLOWEST_INTERCONNECT = {3: 6e9, 4: 10e9, 5: 16e9}  # the slower of Intel's and A
 class Basis(StrEnum):
     """What a bandwidth rests on.
 
-    NVLINK: links counted, times the rate that the driver or the caller states. PCIE: generation
-    and width of an end. ASSUMED: the path's kind alone, with NCCL's constants.
+    NVLINK: links counted, times the rate that the driver or the caller states, or that the
+    product has by design. PCIE: generation and width of an end. ASSUMED: the path's kind alone,
+    with NCCL's constants.
     """
 
     NVLINK = "nvlink"
@@ -69,18 +71,16 @@ LinkRate = Callable[[Device], float | Absent]
 def port_rate(device: Device) -> float | Absent:
     """What one NVLink of a GPU carries one way in bytes per second: its slowest active port.
 
-    UNKNOWN where no active port states a rate.
+    Where no active port states a rate, it is what the product has by design, or UNKNOWN.
     """
-    if isinstance(device.nvlinks, Absent):
-        return UNKNOWN
     rates = [
         port.mb_per_second
-        for port in device.nvlinks
+        for port in (() if isinstance(device.nvlinks, Absent) else device.nvlinks)
         if port.active is not False
         and not isinstance(port.mb_per_second, Absent)
         and port.mb_per_second > 0
     ]
-    return min(rates) * 1e6 if rates else UNKNOWN
+    return min(rates) * 1e6 if rates else _rate_by_design(device)
 
 
 def pcie_bytes_per_second(generation: int, width: int) -> float | Absent:
@@ -155,6 +155,11 @@ class PathModel:
             return carried
         slowest = INTEL_INTERCONNECT if INTEL.search(self._cpu) else SLOWEST_INTERCONNECT
         return min(carried, named or slowest[min(max(generation, 3), 5)])
+
+
+def _rate_by_design(device: Device) -> float | Absent:
+    board = None if isinstance(device.model, Absent) else product(device.model)
+    return UNKNOWN if board is None or board.nvlink_gbps is None else board.nvlink_gbps * 1e9
 
 
 def _known(values: Iterable[float | Absent]) -> list[float]:

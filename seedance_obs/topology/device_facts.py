@@ -1,8 +1,7 @@
 """What a line of a drawing says of one device, besides where it hangs."""
 
-from seedance_obs.topology.encoding import known
 from seedance_obs.topology.fabric import state_name, status_name
-from seedance_obs.topology.model import UNSUPPORTED, Absent, Device, Kind, PcieLink
+from seedance_obs.topology.model import UNSUPPORTED, Absent, Device, Kind, PcieLink, known
 from seedance_obs.topology.naming import number_list
 
 FABRIC_IS_UP = (0, 3)  # a GPU that supports none, and a probe that has completed

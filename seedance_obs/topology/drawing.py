@@ -15,10 +15,17 @@ from rich.text import Text
 from rich.tree import Tree
 
 from seedance_obs.topology.device_facts import address, facts, numa_node
-from seedance_obs.topology.encoding import known
 from seedance_obs.topology.host_name import is_rack_wide
 from seedance_obs.topology.in_short import counted
-from seedance_obs.topology.model import Absent, Device, Kind, Path, Reading, Topology
+from seedance_obs.topology.model import (
+    Absent,
+    Device,
+    Kind,
+    Path,
+    Reading,
+    Topology,
+    known,
+)
 from seedance_obs.topology.naming import in_order, natural_key, number_list, short_names
 
 # By class: how it looks, and what it means.

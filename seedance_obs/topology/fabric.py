@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-_STATES = ("not_supported", "not_started", "in_progress", "completed")
+STATES = ("not_supported", "not_started", "in_progress", "completed")
 _STATUSES: Mapping[int, str] = {  # nvmlReturn_t, as far as a probe can end so
     0: "success",
     1: "uninitialized",
@@ -46,7 +46,7 @@ _NO_SUMMARY, _HEALTHY = 0, 1
 
 def state_name(state: int) -> str:
     """The name of a probe state, `state_<n>` for one that is not known."""
-    return _STATES[state] if 0 <= state < len(_STATES) else f"state_{state}"
+    return STATES[state] if 0 <= state < len(STATES) else f"state_{state}"
 
 
 def status_name(status: int) -> str:

@@ -8,10 +8,11 @@ A value that is not there is `Absent`: UNKNOWN where nobody could tell, UNSUPPOR
 device has no such thing. It is never a number in disguise.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, StrEnum
 from functools import cached_property
+from typing import TypeVar
 
 
 class Absent(Enum):
@@ -23,6 +24,23 @@ class Absent(Enum):
 
 UNKNOWN = Absent.UNKNOWN
 UNSUPPORTED = Absent.UNSUPPORTED
+
+Value = TypeVar("Value")
+
+
+def known(text: str | Absent) -> str | None:
+    """The text, or None where there is none."""
+    return None if isinstance(text, Absent) or not text else text
+
+
+def all_known(values: Iterable[Value | Absent]) -> list[Value] | Absent:
+    """All the values, or why the first one that is not there is not."""
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Absent):
+            return value
+        found.append(value)
+    return found
 
 
 class PcieLevel(IntEnum):

@@ -1,4 +1,4 @@
-"""Which NVLinks two GPUs can use between them, and the NVLink domains that follow.
+"""Which NVLinks two GPUs can use between them.
 
 The NVSwitches of a host are one fabric, whether the host sees them or not: a GPU's own links tell
 which switches it reaches, never how those are wired to each other (the two boards of a DGX-2 are).
@@ -8,20 +8,19 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from seedance_obs.topology.domains import HIDDEN_SWITCH, LinkedGpu, nvlink_domains, rack_domain
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
     Absent,
     Device,
     Edge,
-    FabricMembership,
     Kind,
     NvLinkKind,
     NvLinkPort,
 )
 
-_FABRIC = (Kind.NVSWITCH, Kind.NVLINK_FABRIC)
+HIDDEN_SWITCH = "hidden"  # stands for all the switches that a host cannot see
+SWITCHES = (Kind.NVSWITCH, Kind.NVLINK_FABRIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +92,6 @@ def links_between(
     return min(here.fabric, there.fabric), NvLinkKind.HIDDEN if hidden else NvLinkKind.SWITCH
 
 
-def domains(
-    devices: Iterable[Device], edges: Iterable[Edge] = (), *, node: str = ""
-) -> Mapping[str, str]:
-    """The NVLink domain of each GPU that has one, by name; see `domains.nvlink_domains`."""
-    devices = tuple(devices)
-    gpus = {device.name: device for device in devices if device.kind is Kind.GPU}
-    linked = []
-    for name, its in nvlinks(devices, edges).items():
-        peers = its.peers.keys() & gpus.keys() | ({HIDDEN_SWITCH} if its.fabric else set())
-        linked.append(LinkedGpu(name, frozenset(peers), _rack(gpus[name].fabric)))
-    return nvlink_domains(node, linked)
-
-
 def _kinds(devices: Iterable[Device]) -> Mapping[str, Kind]:
     """The kind of every device, and of every far end that a port tells and no device does."""
     kinds = {}
@@ -135,18 +121,8 @@ def _links(counts: Mapping[str, int], kinds: Mapping[str, Kind]) -> Links:
     fabric = {
         far: count
         for far, count in counts.items()
-        if far == HIDDEN_SWITCH or kinds.get(far) in _FABRIC
+        if far == HIDDEN_SWITCH or kinds.get(far) in SWITCHES
     }
     hidden = any(kinds.get(far) is not Kind.NVSWITCH for far in fabric)
     peers = {far: count for far, count in counts.items() if far not in fabric}
     return Links(peers, sum(fabric.values()), hidden)
-
-
-def _rack(fabric: FabricMembership | Absent) -> str | None:
-    if isinstance(fabric, Absent) or isinstance(fabric.cluster_uuid, Absent):
-        return None
-    if isinstance(fabric.clique_id, Absent) or isinstance(fabric.status, Absent):
-        return None
-    return rack_domain(
-        fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
-    )

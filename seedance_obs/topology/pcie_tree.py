@@ -3,8 +3,8 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from seedance_obs.topology.distance import combined_paths
+from seedance_obs.topology.domains import domains
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent, Device, Edge, Kind, Topology
-from seedance_obs.topology.nvlinks import domains
 from seedance_obs.topology.pci import switches
 
 HOST = "host"

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from seedance_obs.topology.bandwidth import pcie_bytes_per_second
-from seedance_obs.topology.domains import HIDDEN_SWITCH
 from seedance_obs.topology.model import (
     UNKNOWN,
     Absent,
@@ -13,7 +12,9 @@ from seedance_obs.topology.model import (
     Kind,
     NvLinkPort,
     PcieLink,
+    all_known,
 )
+from seedance_obs.topology.nvlinks import HIDDEN_SWITCH
 from seedance_obs.topology.pcie_tree import HOST, pcie_tree
 
 MEGA = 1_000_000
@@ -89,9 +90,5 @@ def _beyond(name: str, kind: Kind | Absent) -> Device:
 
 
 def _sum(ports: Iterable[NvLinkPort]) -> float | Absent:
-    total = 0.0
-    for port in ports:
-        if isinstance(port.mb_per_second, Absent):
-            return UNKNOWN
-        total += port.mb_per_second
-    return total * MEGA
+    rates = all_known(port.mb_per_second for port in ports)
+    return rates if isinstance(rates, Absent) else sum(rates) * MEGA

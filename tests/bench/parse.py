@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from seedance_obs.topology.formats import read
+
 from tests.bench.placement import best_seconds
 
 GPUS, NICS = 8, 12

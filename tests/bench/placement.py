@@ -10,7 +10,7 @@ from time import perf_counter
 
 from seedance_obs.topology.bandwidth import PathModel
 from seedance_obs.topology.model import Topology
-from seedance_obs.topology.placement import Placements
+from seedance_obs.topology.placement.placements import Placements
 from tests.topology.hosts_by_hand import dgx1, nvswitch, pcie_box
 
 ROUNDS = 5

@@ -4,7 +4,6 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 
-from seedance_obs.topology.allocator_score import Allocator, pair_score, set_score
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -14,6 +13,7 @@ from seedance_obs.topology.model import (
     PcieLevel,
     Topology,
 )
+from seedance_obs.topology.placement.allocator_score import Allocator, pair_score, set_score
 from tests.topology.hosts_by_hand import dgx1, gpu, host, nvswitch
 from tests.topology.random_hosts import hosts
 

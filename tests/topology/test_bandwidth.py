@@ -56,6 +56,13 @@ def test_nvlinks_carry_the_slower_ends_rate():
     assert found == Bandwidth(240e9, Basis.NVLINK)
 
 
+def test_where_no_port_states_a_rate_the_product_does():
+    b200 = [gpu(place, model="NVIDIA B200") for place in (0, 1)]
+    assert between(*b200, nvlinks=18) == Bandwidth(900e9, Basis.NVLINK)
+    unheard_of = [gpu(place, model="NVIDIA Z9") for place in (0, 1)]
+    assert between(*unheard_of, nvlinks=18) == Bandwidth(360e9, Basis.ASSUMED)
+
+
 def test_a_dead_port_says_nothing_of_the_rate():
     dead = NvLinkPort(4, active=False, mb_per_second=1)
     one = gpu(0, nvlinks=(*ports(4, 25_000), dead))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from seedance_obs.pcie import PciId
 from seedance_obs.topology.distance import combined_paths, pcie_level
+from seedance_obs.topology.domains import domains
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -17,7 +18,6 @@ from seedance_obs.topology.model import (
     NvLinkPort,
     PcieLevel,
 )
-from seedance_obs.topology.nvlinks import domains
 from seedance_obs.topology.pci import root_complex, same_switch, without_inner_levels
 from seedance_obs.topology.pcie_tree import assembled, nearest_switch
 

@@ -2,7 +2,8 @@ import random
 
 import pytest
 
-from seedance_obs.topology.domains import LinkedGpu, nvlink_domains, rack_domain
+from seedance_obs.topology.domains import LinkedGpu, domains, nvlink_domains, rack_domain
+from seedance_obs.topology.model import UNKNOWN, Device, FabricMembership, Kind
 
 CLUSTER = "0f0e0d0c0b0a09080706050403020100"
 
@@ -40,7 +41,7 @@ def test_a_rack_names_its_domain_and_no_host_does():
 
 
 def test_a_joined_rack_is_cluster_and_clique():
-    domain = rack_domain(CLUSTER, 32766, state=3, status=0)
+    domain = rack_domain(FabricMembership(3, 0, CLUSTER, 32766))
     assert domain == "0f0e0d0c-0b0a-0908-0706-050403020100.32766"
 
 
@@ -49,4 +50,15 @@ def test_a_joined_rack_is_cluster_and_clique():
     [("0" * 32, 3, 0), (CLUSTER, 2, 0), (CLUSTER, 3, 23), (CLUSTER, 0, 0)],
 )
 def test_no_rack_before_a_fabric_is_joined_in_earnest(cluster, state, status):
-    assert rack_domain(cluster, 1, state=state, status=status) is None
+    assert rack_domain(FabricMembership(state, status, cluster, 1)) is None
+
+
+@pytest.mark.parametrize(("clique", "status"), [(UNKNOWN, 0), (1, UNKNOWN)])
+def test_no_rack_from_half_of_what_names_one(clique, status):
+    assert rack_domain(FabricMembership(3, status, CLUSTER, clique)) is None
+
+
+def test_a_gpu_in_a_rack_is_in_its_domain_though_nobody_could_read_its_links():
+    fabric = FabricMembership(3, 0, CLUSTER, 7)
+    gpus = [Device("a", Kind.GPU, fabric=fabric), Device("b", Kind.GPU)]
+    assert domains(gpus) == {"a": "0f0e0d0c-0b0a-0908-0706-050403020100.7"}

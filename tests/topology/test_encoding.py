@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.topology.encoding import (
+from seedance_obs.topology.encoding.gpu_place import (
     Encoding,
     address_of,
     bandwidth_class,
@@ -13,7 +13,16 @@ from seedance_obs.topology.encoding import (
     label_value,
     topo_mask,
 )
-from seedance_obs.topology.model import UNSUPPORTED, Device, Kind, NvLinkPort, PcieLevel, Topology
+from seedance_obs.topology.model import (
+    UNKNOWN,
+    UNSUPPORTED,
+    Device,
+    Kind,
+    NvLinkPort,
+    Path,
+    PcieLevel,
+    Topology,
+)
 from tests.topology.hand_made import hgx, matrix
 from tests.topology.made_up import ALPHABET
 
@@ -71,7 +80,19 @@ def test_a_gpu_known_to_be_alone_has_its_own_bit():
 def test_there_is_no_mask_where_links_are_not_known():
     topology = pairs(linked=None)
     assert topo_mask(topology, topology.gpus[0]) is None
-    assert topo_mask(topology, topology.gpus[2]) == "0b1100"
+    assert topo_mask(topology, topology.gpus[2]) is None  # the others may be in its domain, too
+
+
+def test_there_is_no_mask_where_another_gpu_may_be_in_the_domain():
+    topology = hgx(gpus=4, nics=0)
+    *rest, last = topology.gpus
+    unread = replace(last, nvlinks=UNKNOWN)
+    some = {name: domain for name, domain in topology.domains.items() if name != last.name}
+    pairs = [path for path in topology.paths if last.name not in (path.source, path.target)]
+    shown = replace(topology, devices=(*rest, unread), paths=tuple(pairs), domains=some)
+    assert [topo_mask(shown, gpu) for gpu in shown.gpus] == [None] * 4
+    apart = [Path(gpu.name, last.name, nvlinks=0) for gpu in rest]
+    assert topo_mask(replace(shown, paths=(*pairs, *apart)), rest[0]) == "0b0111"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedance_obs.topology import formats
 from seedance_obs.topology.model import Reading, Topology
+from seedance_obs.topology.readers import formats
 from tests.topology.tree_samples import SAMPLES, needs_samples, sample
 
 

@@ -82,6 +82,7 @@ def test_a_cut_names_the_line_and_the_element_and_keeps_the_head():
     assert reading.warnings[0].startswith(f"line {line}, inside <object>")
 
 
+UUID = "GPU-aaaaaaaa-0000-0000-0000-000000000000"
 VERSION_1 = """
 <?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc.dtd">
@@ -95,7 +96,7 @@ VERSION_1 = """
      <object type="PCIDev" pci_busid="0000:01:00.0" pci_type="0302 [10de:102d] [10de:106c] a1">
       <object type="OSDev" name="cuda0" osdev_type="5"/>
       <object type="OSDev" name="nvml0" osdev_type="1">
-       <info name="NVIDIAUUID" value="GPU-AA"/>
+       <info name="NVIDIAUUID" value="GPU-AAAAAAAA-0000-0000-0000-000000000000"/>
       </object>
      </object>
      <object type="PCIDev" pci_busid="0000:01:00.1" pci_type="0207 [15b3:1013] [15b3:0008] 00">
@@ -123,7 +124,7 @@ def test_version_1_puts_numa_nodes_above_what_hangs_on_them():
     reading = read(VERSION_1)
     topology = reading.topology
     gpu, nic, drive = (topology.by_name[f"0000:{bus}"] for bus in ("01:00.0", "01:00.1", "80:05.0"))
-    assert (gpu.numa, gpu.cpus, gpu.index, gpu.uuid) == ({0}, {0, 1}, 0, "GPU-aa")
+    assert (gpu.numa, gpu.cpus, gpu.index, gpu.uuid) == ({0}, {0, 1}, 0, UUID)
     assert (nic.kind, nic.label) == (Kind.NIC, "mlx5_0")
     assert (drive.kind, drive.label, drive.numa) == (Kind.NVME, "nvme0n1", {1})
     assert topology.path(gpu.name, nic.name).pcie is PcieLevel.PIX

@@ -2,13 +2,14 @@ import copy
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seedance_obs.topology.encoding.node_labels import ANNOTATIONS_MAX_BYTES, PREFIX, node_labels
+from seedance_obs.topology.encoding.node_patch import feature_file, json_patch, merge_patch
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -22,8 +23,6 @@ from seedance_obs.topology.model import (
     PcieLevel,
     Topology,
 )
-from seedance_obs.topology.node_labels import ANNOTATIONS_MAX_BYTES, PREFIX, node_labels
-from seedance_obs.topology.node_patch import feature_file, json_patch, merge_patch
 from tests.topology.hand_made import CLUSTER, hgx, matrix
 from tests.topology.made_up import texts, topologies
 from tests.topology.test_encoding import LABEL_VALUE
@@ -341,12 +340,5 @@ def test_a_feature_file_says_the_labels(topology):
     assert parse_feature_file(feature_file(labels)) == labels
 
 
-def test_a_feature_file_can_expire_and_stays_far_below_the_size_limit():
-    labels = node_labels(hgx(gpus=16)).labels
-    expires = datetime(2026, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=2)))
-    text = feature_file(labels, expires=expires)
-    assert text.startswith("# +expiry-time=2026-03-01T10:30:00Z\ntopology.seedance.io/")
-    assert parse_feature_file(text) == labels
-    assert len(text) < 65536 // 8
-    assert not feature_file(labels).startswith("#")
-    assert datetime.fromisoformat(text.split("=")[1].split("\n")[0]) == expires.astimezone(UTC)
+def test_a_feature_file_stays_far_below_the_size_limit():
+    assert len(feature_file(node_labels(hgx(gpus=16)).labels)) < 65536 // 8

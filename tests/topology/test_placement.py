@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from seedance_obs.errors import UsageError
 from seedance_obs.topology.bandwidth import PathModel
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent, PcieLevel, Topology
-from seedance_obs.topology.pair_matrix import fewest_nodes, worst_class
-from seedance_obs.topology.placement import Placements
+from seedance_obs.topology.placement.pair_matrix import fewest_nodes, worst_class
+from seedance_obs.topology.placement.placements import Placements
 from tests.topology.hosts_by_hand import (
     bridged_pairs,
     dgx1,
@@ -176,6 +176,9 @@ def test_a_gpu_that_fell_off_is_not_placed_on():
 def test_gpu_10_comes_after_gpu_2():
     gpus = [replace(gpu(i), index=None) for i in (10, 2, 1)]
     assert Placements().gpus(host(gpus, two_sockets(3))) == names(1, 2, 10)
+    buses = ["0000:9b:00.0", "0000:1b:00.0", "0000:c1:00.0"]
+    gpus = [replace(gpu(0), index=None, name=bus) for bus in buses]
+    assert Placements().gpus(host(gpus, two_sockets(3))) == tuple(sorted(buses))
 
 
 @pytest.mark.parametrize(
@@ -248,6 +251,19 @@ def test_the_actual_set_is_the_best_where_a_greedy_search_missed_it():
     standing = engine.standing(topology, clique)
     assert standing.extremes.best == standing.actual
     assert standing.regret == 0
+
+
+def test_the_actual_set_is_the_worst_where_a_greedy_search_missed_it():
+    clique = names(1, 3, 5, 7, 9)
+
+    def links(one, other):
+        slow = one % 2 and other % 2 and other < 10
+        return 0 if slow or (11 in (one, other) and (one + other) % 2) else 8
+
+    topology = host([gpu(i) for i in range(20)], lambda _i, _j: PcieLevel.PIX, links)
+    engine = Placements()
+    assert engine.extremes(topology, 5).worst.gpus != clique
+    assert engine.standing(topology, clique).extremes.worst.gpus == clique
 
 
 def test_sets_with_unknown_pairs_do_not_count_among_the_sets():

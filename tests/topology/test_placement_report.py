@@ -5,11 +5,11 @@ import pytest
 from rich.console import Console
 
 from seedance_obs.errors import UsageError
-from seedance_obs.topology.gpu_names import named_gpus, shown_gpus
 from seedance_obs.topology.model import UNKNOWN, PcieLevel, PcieLink
-from seedance_obs.topology.placement_report import report
-from seedance_obs.topology.placement_table import print_report
-from seedance_obs.topology.policy_file import read_policy
+from seedance_obs.topology.placement.gpu_lists import named_gpus, shown_gpus
+from seedance_obs.topology.placement.policy_file import read_policy
+from seedance_obs.topology.placement.report import report
+from seedance_obs.topology.placement.report_table import print_report
 from tests.topology.hosts_by_hand import dgx1, gpu, host, nvswitch, pcie_box
 
 POLICY = read_policy(
@@ -74,7 +74,7 @@ def test_json_tells_every_number_in_base_units():
     policy = best["policy"]
     assert (policy["name"], policy["most"], policy["eligible"]) == ("training", 160, True)
     assert policy["total"] == sum(part["points"] for part in policy["contributions"])
-    assert policy["contributions"][1]["value"] is None
+    assert policy["contributions"][1]["value"] == "unsupported"  # no NICs
     assert by_role["worst of free"]["policy"]["eligible"] is False
     assert data["standings"]["all"]["regret_ratio"] == pytest.approx(1 - 6 / 25)
     assert data["standings"]["free"]["regret_ratio"] == 0
@@ -154,7 +154,7 @@ def test_gpus_are_named_by_index_range_name_uuid_and_address():
     gpus = [gpu(i, uuid=f"GPU-{i}{i}", bus_id=f"0000:0{i}:00.0") for i in range(6)]
     topology = host(gpus, lambda _i, _j: PcieLevel.PIX)
     assert named_gpus(topology, "0-2, 5,0", option="--free") == names(0, 1, 2, 5)
-    assert named_gpus(topology, "gpu-33,0000:04:00.0,GPU1", option="--free") == names(3, 4, 1)
+    assert named_gpus(topology, "gpu-33,00000000:04:00.0,GPU1", option="--free") == names(3, 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -172,4 +172,4 @@ def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(text, message):
 
 
 def test_gpus_are_shown_by_ranges_of_indexes():
-    assert shown_gpus(nvswitch(16), names(0, 1, 2, 3, 5, 7, 8)) == "0-3,5,7,8"
+    assert shown_gpus(nvswitch(16), names(0, 1, 2, 3, 5, 7, 8)) == "0-3,5,7-8"

@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedance_obs.errors import UsageError
-from seedance_obs.topology.host_view import HostView
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Device, Kind, Path, PcieLevel
-from seedance_obs.topology.pair_matrix import PairMatrix, host_facts
-from seedance_obs.topology.placement import Placements
-from seedance_obs.topology.policy import AffinityRule, Constraint, TopologyPolicy
-from seedance_obs.topology.policy_choice import choose
-from seedance_obs.topology.policy_file import read_policies, read_policy
-from seedance_obs.topology.policy_rules import RULES, score
-from seedance_obs.topology.set_facts import FACTS
+from seedance_obs.topology.placement.pair_matrix import PairMatrix, host_facts
+from seedance_obs.topology.placement.placements import Placements
+from seedance_obs.topology.placement.policy import AffinityRule, Constraint, TopologyPolicy
+from seedance_obs.topology.placement.policy_choice import choose
+from seedance_obs.topology.placement.policy_facts import FACTS
+from seedance_obs.topology.placement.policy_file import read_policies, read_policy
+from seedance_obs.topology.placement.policy_host import HostView
+from seedance_obs.topology.placement.policy_rules import RULES, score
 from tests.topology.hosts_by_hand import bridged_pairs, dgx1, gpu, host, nvswitch, pcie_box
 from tests.topology.random_hosts import hosts
 
@@ -192,6 +192,16 @@ def test_domain_packing_leaves_whole_domains_alone():
     assert value("domain-packing", pcie_box(), 0, 5) == 1
     dark = host([gpu(0), gpu(1)], lambda _i, _j: PcieLevel.PIX, lambda _i, _j: UNKNOWN)
     assert value("domain-packing", dark, 0) is UNKNOWN
+
+
+def test_domains_are_not_counted_where_one_gpus_links_are_unknown():
+    dim = host(
+        [gpu(0), gpu(1), gpu(2)],
+        lambda _i, _j: PcieLevel.PIX,
+        lambda i, j: 4 if {i, j} == {0, 1} else UNKNOWN,
+    )
+    assert value("domain-packing", dim, 0) is UNKNOWN
+    assert fact("nvlink-domains", dim, 0, 2) is UNKNOWN
 
 
 @given(hosts(), st.data())

@@ -4,7 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.topology.as_json import topology_json
+from seedance_obs.topology.encoding.as_json import topology_json
 from seedance_obs.topology.model import (
     UNSUPPORTED,
     Device,
@@ -49,6 +49,7 @@ def test_what_is_not_known_is_null_and_what_is_not_there_says_so():
     gpu = Device("GPU0", Kind.GPU, 0, pcie_switch=UNSUPPORTED, nvlinks=UNSUPPORTED)
     answer = topology_json(Reading(Topology((gpu,), (Path("GPU0", "NIC0"),))))
     shown = answer["gpus"][0]
+    assert shown["mig"] is None
     assert shown["pcie_switch"] == shown["nvlinks"] == "unsupported"
     for name in ("uuid", "bus_id", "model", "numa", "cpus", "pcie_root", "fabric", "label"):
         assert shown[name] is None

@@ -6,7 +6,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
-from seedance_obs.topology.encoding import encode
+from seedance_obs.topology.encoding.gpu_place import encode
 
 FACTS = (
     "vbios_version",

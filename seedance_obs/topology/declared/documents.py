@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from seedance_obs.topology.declared.edges import EdgeReader
 from seedance_obs.topology.declared.findings import Findings, shown
 from seedance_obs.topology.declared.graph import DeclaredGraph
-from seedance_obs.topology.declared.kubernetes_names import (
+from seedance_obs.topology.declared.located import Mapped, described
+from seedance_obs.topology.declared.text import read_documents
+from seedance_obs.topology.kubernetes import (
+    API_VERSION,
+    GROUP,
     NAME_RULE,
     NAMESPACE_RULE,
     is_label_key,
@@ -13,11 +17,7 @@ from seedance_obs.topology.declared.kubernetes_names import (
     is_name,
     is_namespace,
 )
-from seedance_obs.topology.declared.located import Mapped, described
-from seedance_obs.topology.declared.text import read_documents
 
-GROUP = "topology.seedance.io"
-API_VERSION = f"{GROUP}/v1"
 NODE_KINDS = ("ResourceNode", "JobVertex")
 OTHER_KINDS = frozenset({"TopologyPolicy"})  # ours, and read by others
 DEFAULT_NAMESPACE = "default"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from seedance_obs.identity import canonical_bus_id, canonical_uuid
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.pcie import PciId
 from seedance_obs.topology.model import UNKNOWN, Absent, Device, Edge, Kind, Reading, Topology
 from seedance_obs.topology.pci import (
@@ -20,6 +20,7 @@ from seedance_obs.topology.pci import (
 )
 from seedance_obs.topology.pcie_tree import assembled, nearest_switch
 from seedance_obs.topology.readers.hwloc_nvlinks import Wiring, read_wiring
+from seedance_obs.topology.readers.identifiers import gpu_uuid
 from seedance_obs.topology.readers.xml_text import Element, bits, read_xml
 
 FORMAT = "hwloc-xml"
@@ -148,7 +149,7 @@ class _Reader:
             kind,
             index=_index(systems) if kind is Kind.GPU else None,
             label=_label(kind, systems),
-            uuid=canonical_uuid(about.get("NVIDIAUUID", "")) or UNKNOWN,
+            uuid=gpu_uuid(about.get("NVIDIAUUID", "")) or UNKNOWN,
             bus_id=bus_id,
             model=about.get("GPUModel", UNKNOWN),
             numa=place.numa,

@@ -24,7 +24,12 @@ from seedance_obs.topology.readers.lspci_lines import (
     read_lines,
 )
 from seedance_obs.topology.readers.lspci_tree import Drawing, draws_tree, read_drawing
-from seedance_obs.topology.readers.pci_names import is_nvidia, kind_of_name, product, split_codes
+from seedance_obs.topology.readers.pci_names import (
+    is_nvidia,
+    kind_of_name,
+    name_in_brackets,
+    split_codes,
+)
 
 FORMAT = "lspci"
 TREE_FORMAT = "lspci-tree"
@@ -113,7 +118,7 @@ def _device(
     return Device(
         bus_id,
         kind,
-        label=product(name),
+        label=name_in_brackets(name),
         bus_id=bus_id,
         model=name or UNKNOWN,
         numa=function.numa if function else UNKNOWN,

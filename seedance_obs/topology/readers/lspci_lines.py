@@ -32,7 +32,6 @@ class Function:
     pci_class: str
     name: str
     vendor: int | None
-    device: int | None
     numa: frozenset[int] | Absent = UNKNOWN
     secondary: int | None = None
     root_port: bool = False
@@ -54,9 +53,9 @@ def read_lines(lines: Iterable[tuple[int, str]]) -> list[Function]:
         match = _LINE.match(line)
         bus_id = canonical_bus_id(match[1]) if match else None
         if match and bus_id:
-            name, vendor, device = split_codes(match[4])
+            name, vendor, _ = split_codes(match[4])
             pci_class = match[3] or class_of(match[2])
-            functions.append(Function(bus_id, pci_class, name, vendor, device))
+            functions.append(Function(bus_id, pci_class, name, vendor))
         elif functions:
             _add_detail(functions[-1], line)
     return functions

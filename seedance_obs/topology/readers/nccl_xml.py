@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from seedance_obs.identity import canonical_bus_id
 from seedance_obs.pcie import PciId, generation, width
-from seedance_obs.topology.domains import HIDDEN_SWITCH
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -22,6 +21,7 @@ from seedance_obs.topology.model import (
     PcieLink,
     Reading,
 )
+from seedance_obs.topology.nvlinks import HIDDEN_SWITCH
 from seedance_obs.topology.pci import (
     NVIDIA,
     PCI_BRIDGE,

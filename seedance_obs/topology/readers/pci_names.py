@@ -70,7 +70,7 @@ def kind_of_name(name: str, device: int | None) -> Kind | None:
     return Kind.NIC if _NIC.search(name) and not _NO_NIC.search(name) else None
 
 
-def product(name: str) -> str:
+def name_in_brackets(name: str) -> str:
     """What people call it: `RTX A6000` of `NVIDIA Corporation GA102GL [RTX A6000]`, or nothing."""
     bracketed = re.search(r"\[([^\[\]]+)\]$", name)
     return bracketed[1] if bracketed else ""

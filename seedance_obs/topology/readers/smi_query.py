@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 
 from seedance_obs.identity import canonical_bus_id
-from seedance_obs.topology.domains import rack_domain
+from seedance_obs.topology.domains import domains
+from seedance_obs.topology.fabric import STATES
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
@@ -31,7 +32,7 @@ _ATTACHED = re.compile(r"\s*Attached GPUs\s*:\s*([0-9]{1,4})\s*", re.ASCII)
 _FACT = re.compile(r"(\s*)(\S[^:]*?)\s*:(?:\s+(.*?))?\s*")
 _BANNER = "NVSMI LOG"
 _KEYS = {"State", "Status", "CliqueId", "ClusterUUID"}
-_STATES = {"not supported": 0, "not started": 1, "in progress": 2, "completed": 3}
+_STATES = {name.replace("_", " "): number for number, name in enumerate(STATES)}
 _STATUSES = {  # nvmlErrorString's words for nvmlReturn_t
     "success": 0,
     "uninitialized": 1,
@@ -80,14 +81,11 @@ def read(text: str) -> Reading:
         said = "it does not say how many" if attached is None else f"of {attached}"
         warnings.append(f"GPUs in the text: {len(blocks)}, {said}; their index is not known")
     devices = []
-    domains = {}
     for number, facts in enumerate(blocks):
         name = f"GPU{number}"
-        device = _device(name, number if is_all else None, facts, warnings)
-        devices.append(device)
-        if (domain := _domain(device.fabric)) is not None:
-            domains[name] = domain
-    return Reading(Topology(tuple(devices), domains=domains), bounded(warnings), FORMAT)
+        devices.append(_device(name, number if is_all else None, facts, warnings))
+    topology = Topology(tuple(devices), domains=domains(devices))
+    return Reading(topology, bounded(warnings), FORMAT)
 
 
 def _blocks(text: str) -> tuple[list[Facts], int | None, str]:
@@ -200,12 +198,3 @@ def _faults(facts: Facts) -> tuple[str, ...]:
     if wrong.lower() not in ("n/a", "none", "not supported"):
         found.append(f"incorrect_configuration_{re.sub('[^a-z0-9]+', '_', wrong.lower())}")
     return tuple(found)
-
-
-def _domain(fabric: FabricMembership | Absent) -> str | None:
-    if isinstance(fabric, Absent):
-        return None
-    cluster, clique, status = fabric.cluster_uuid, fabric.clique_id, fabric.status
-    if isinstance(cluster, Absent) or isinstance(clique, Absent) or isinstance(status, Absent):
-        return None
-    return rack_domain(cluster, clique, state=fabric.state, status=status)

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from seedance_obs.errors import UsageError
-from seedance_obs.topology.allocator_score import Allocator, set_score
-from seedance_obs.topology.host_view import HostView
+from seedance_obs.topology.encoding.as_json import plain
 from seedance_obs.topology.model import Absent, Topology
-from seedance_obs.topology.pair_matrix import Pair, Placement
-from seedance_obs.topology.placement import Placements, Standing
-from seedance_obs.topology.policy import PolicyScore, TopologyPolicy
-from seedance_obs.topology.policy_choice import choose
-from seedance_obs.topology.policy_rules import score
+from seedance_obs.topology.placement.allocator_score import Allocator, set_score
+from seedance_obs.topology.placement.pair_matrix import Pair, Placement
+from seedance_obs.topology.placement.placements import Placements, Standing
+from seedance_obs.topology.placement.policy import PolicyScore, TopologyPolicy
+from seedance_obs.topology.placement.policy_choice import choose
+from seedance_obs.topology.placement.policy_host import HostView
+from seedance_obs.topology.placement.policy_rules import score
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class ReportedSet:
             "roles": list(self.roles),
             "exact": self.exact,
             **_placement(self.placement),
-            "allocator_scores": {name.value: _plain(value) for name, value in self.scores},
+            "allocator_scores": {name.value: plain(value) for name, value in self.scores},
             "policy": _policy(self.policy) if self.policy else None,
         }
 
@@ -57,7 +58,7 @@ class Report:
     choiceless: bool
 
     def as_json(self) -> dict[str, Any]:
-        """The report as plain data; what is not known is null."""
+        """The report as plain data; values that are absent as in `as_json`."""
         return {
             "host": self.topology.host or None,
             "size": self.size,
@@ -167,10 +168,10 @@ def _merged(
 def _placement(placement: Placement) -> dict[str, Any]:
     return {
         "gpus": list(placement.gpus),
-        "bottleneck_bytes_per_second": _plain(placement.bottleneck),
-        "mean_bytes_per_second": _plain(placement.mean),
-        "worst_link_class": _plain(placement.worst_class),
-        "numa_nodes": _plain(placement.numa_spread),
+        "bottleneck_bytes_per_second": plain(placement.bottleneck),
+        "mean_bytes_per_second": plain(placement.mean),
+        "worst_link_class": plain(placement.worst_class),
+        "numa_nodes": plain(placement.numa_spread),
         "pairs": [_pair(pair) for pair in placement.pairs],
     }
 
@@ -178,9 +179,9 @@ def _placement(placement: Placement) -> dict[str, Any]:
 def _pair(pair: Pair) -> dict[str, Any]:
     return {
         "gpus": [pair.one, pair.other],
-        "bytes_per_second": _plain(pair.bytes_per_second),
-        "basis": _plain(pair.basis),
-        "link_class": _plain(pair.link_class),
+        "bytes_per_second": plain(pair.bytes_per_second),
+        "basis": plain(pair.basis),
+        "link_class": plain(pair.link_class),
     }
 
 
@@ -194,7 +195,7 @@ def _policy(found: PolicyScore) -> dict[str, Any]:
             {
                 "type": part.rule.type,
                 "weight": part.rule.weight,
-                "value": _plain(part.value),
+                "value": plain(part.value),
                 "points": part.points,
             }
             for part in found.contributions
@@ -204,7 +205,7 @@ def _policy(found: PolicyScore) -> dict[str, Any]:
                 "key": check.constraint.key,
                 "operator": check.constraint.operator,
                 "values": list(check.constraint.values),
-                "found": None if isinstance(check.found, Absent) else list(check.found),
+                "found": plain(check.found),
                 "met": check.met,
             }
             for check in found.checks
@@ -214,14 +215,10 @@ def _policy(found: PolicyScore) -> dict[str, Any]:
 
 def _standing(found: Standing) -> dict[str, Any]:
     return {
-        "best_bytes_per_second": _plain(found.extremes.best.bottleneck),
-        "actual_bytes_per_second": _plain(found.actual.bottleneck),
-        "worst_bytes_per_second": _plain(found.extremes.worst.bottleneck),
-        "regret_ratio": _plain(found.regret),
-        "percentile_ratio": _plain(found.percentile),
+        "best_bytes_per_second": plain(found.extremes.best.bottleneck),
+        "actual_bytes_per_second": plain(found.actual.bottleneck),
+        "worst_bytes_per_second": plain(found.extremes.worst.bottleneck),
+        "regret_ratio": plain(found.regret),
+        "percentile_ratio": plain(found.percentile),
         "exact": found.extremes.exact,
     }
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, Absent) else value

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from seedance_obs.topology.host_view import HostView
-from seedance_obs.topology.model import UNKNOWN, Absent
-from seedance_obs.topology.pair_matrix import Placement
+from seedance_obs.topology.model import UNKNOWN, Absent, all_known
+from seedance_obs.topology.placement.pair_matrix import Placement
+from seedance_obs.topology.placement.policy_host import HostView
 
 Fact = frozenset[str] | Absent
 
@@ -76,9 +76,5 @@ def _gigabytes(bytes_per_second: float | Absent) -> Fact:
 
 def _all(words: Iterable[str | Absent]) -> Fact:
     """All words, or why one of them is missing."""
-    found = set()
-    for word in words:
-        if isinstance(word, Absent):
-            return word
-        found.add(word)
-    return frozenset(found) or UNKNOWN
+    found = all_known(words)
+    return found if isinstance(found, Absent) else frozenset(found) or UNKNOWN

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from math import fsum
 
-from seedance_obs.topology.host_view import HostView
-from seedance_obs.topology.model import Absent
-from seedance_obs.topology.pair_matrix import Placement
-from seedance_obs.topology.policy import Check, Contribution, PolicyScore, TopologyPolicy
-from seedance_obs.topology.set_facts import FACTS
+from seedance_obs.topology.model import Absent, all_known
+from seedance_obs.topology.placement.pair_matrix import Placement
+from seedance_obs.topology.placement.policy import Check, Contribution, PolicyScore, TopologyPolicy
+from seedance_obs.topology.placement.policy_facts import FACTS
+from seedance_obs.topology.placement.policy_host import HostView
 
 Rule = Callable[[HostView, Placement], float | Absent]
 
@@ -24,7 +24,7 @@ def nvlink_proximity(host: HostView, placement: Placement) -> float | Absent:
     """
     if len(placement.gpus) == 1:
         return 1.0
-    links = _known(host.nvlinks(*pair) for pair in combinations(placement.gpus, 2))
+    links = all_known(host.nvlinks(*pair) for pair in combinations(placement.gpus, 2))
     if isinstance(links, Absent) or not host.most_nvlinks:
         return links if isinstance(links, Absent) else 0.0
     return sum(links) / (len(links) * host.most_nvlinks)
@@ -93,15 +93,6 @@ def score(policy: TopologyPolicy, host: HostView, placement: Placement) -> Polic
     return PolicyScore(policy, tuple(contributions), tuple(checks))
 
 
-def _known(values: Iterable[float | Absent]) -> list[float] | Absent:
-    found = []
-    for value in values:
-        if isinstance(value, Absent):
-            return value
-        found.append(value)
-    return found
-
-
 def _mean(values: Iterable[float | Absent]) -> float | Absent:
-    found = _known(values)
+    found = all_known(values)
     return found if isinstance(found, Absent) else fsum(found) / len(found)

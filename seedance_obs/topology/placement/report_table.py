@@ -7,20 +7,20 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from seedance_obs.topology.allocator_score import Allocator
 from seedance_obs.topology.bandwidth import Basis
-from seedance_obs.topology.gpu_names import shown_gpus
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent
-from seedance_obs.topology.placement import Standing
-from seedance_obs.topology.placement_report import Report, ReportedSet
-from seedance_obs.topology.policy import Check, Contribution, TopologyPolicy
-from seedance_obs.topology.policy_rules import RULES
+from seedance_obs.topology.placement.allocator_score import Allocator
+from seedance_obs.topology.placement.gpu_lists import shown_gpus
+from seedance_obs.topology.placement.placements import Standing
+from seedance_obs.topology.placement.policy import Check, Contribution, TopologyPolicy
+from seedance_obs.topology.placement.policy_rules import RULES
+from seedance_obs.topology.placement.report import Report, ReportedSet
 
 LETTERS = "ABCDEFGH"
 UNKNOWN_SIGN = "?"
 GPUS_ON_A_LINE = 16
 BASES = {
-    Basis.NVLINK: "NVLinks times the rate the driver states",
+    Basis.NVLINK: "NVLinks times the rate the driver states or the product has",
     Basis.PCIE: "PCIe generation and width",
     Basis.ASSUMED: "NCCL's constants, for want of a link rate or a PCIe generation",
 }

@@ -9,7 +9,8 @@ from typing import NoReturn
 import yaml
 
 from seedance_obs.errors import UsageError
-from seedance_obs.topology.policy import (
+from seedance_obs.topology.kubernetes import API_VERSION
+from seedance_obs.topology.placement.policy import (
     COMPARISONS,
     OPERATORS,
     WITHOUT_VALUES,
@@ -17,10 +18,9 @@ from seedance_obs.topology.policy import (
     Constraint,
     TopologyPolicy,
 )
-from seedance_obs.topology.policy_rules import RULES
-from seedance_obs.topology.set_facts import FACTS
+from seedance_obs.topology.placement.policy_facts import FACTS
+from seedance_obs.topology.placement.policy_rules import RULES
 
-API_VERSION = "topology.seedance.io/v1"
 KIND = "TopologyPolicy"
 
 

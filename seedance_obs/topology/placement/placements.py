@@ -1,15 +1,15 @@
 """How well a set of GPUs sits: against the best and the worst set of its size on the same host."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from weakref import ReferenceType, ref
 
 from seedance_obs.errors import UsageError
 from seedance_obs.topology.bandwidth import LinkRate, port_rate
 from seedance_obs.topology.model import UNKNOWN, Absent, Topology
-from seedance_obs.topology.pair_matrix import PairMatrix, Placement, host_facts
-from seedance_obs.topology.set_search import Found, best_first, search
+from seedance_obs.topology.placement.pair_matrix import PairMatrix, Placement, host_facts
+from seedance_obs.topology.placement.set_search import Found, best_first, search, worst_first
 
 HOSTS_KEPT = 64
 SEARCHES_KEPT = 1024
@@ -102,10 +102,11 @@ class Placements:
         pool = tuple(sorted({*pool, *places}))
         extremes, found = self._search(matrix, pool, len(places))
         actual = matrix.placement(places)
-        if best_first(matrix.rank(places)) > best_first(matrix.rank(found.best)):
-            extremes = Extremes(
-                extremes.size, extremes.among, actual, extremes.worst, extremes.exact
-            )
+        rank = matrix.rank(places)  # a greedy search may have met nothing as good, or as bad
+        if best_first(rank) > best_first(matrix.rank(found.best)):
+            extremes = replace(extremes, best=actual)
+        if worst_first(rank) > worst_first(matrix.rank(found.worst)):
+            extremes = replace(extremes, worst=actual)
         return Standing(
             actual, extremes, _regret(actual, extremes.best), _percentile(actual, found)
         )

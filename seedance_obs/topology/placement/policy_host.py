@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 
+from seedance_obs.topology.domains import domain_is_known
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
     Absent,
+    Device,
     Kind,
     PcieLevel,
     Topology,
@@ -26,7 +28,7 @@ class HostView:
     """A host and the GPUs that are free on it (by default all) before a set takes some.
 
     `groups` are the GPUs that reach each other over NVLink: domains, and every GPU without one by
-    itself. It is UNKNOWN where there are no domains and nobody told of NVLinks either.
+    itself. It is UNKNOWN where it is not known of each GPU which domain it is in, if any.
     """
 
     def __init__(self, topology: Topology, free: Collection[str] | None = None) -> None:
@@ -46,7 +48,7 @@ class HostView:
             ),
             default=0,
         )
-        self.groups = self._groups(names)
+        self.groups = self._groups(present)
 
     def nvlinks(self, one: str, other: str) -> int | Absent:
         """The NVLinks of a pair; a device that has no such thing has 0."""
@@ -66,17 +68,11 @@ class HostView:
         found = [self.nearness(gpu, nic.name) for nic in nics]
         return max((near for near in found if not isinstance(near, Absent)), default=UNKNOWN)
 
-    def _groups(self, names: Collection[str]) -> Mapping[str, frozenset[str]] | Absent:
-        domains = self.topology.domains
-        told = any(
-            not isinstance(self.topology.path(one, other).nvlinks, Absent)
-            for one in names
-            for other in names
-            if one != other
-        )
-        if not domains and not told and len(names) > 1:
+    def _groups(self, gpus: Collection[Device]) -> Mapping[str, frozenset[str]] | Absent:
+        if len(gpus) > 1 and not all(domain_is_known(self.topology, gpu) for gpu in gpus):
             return UNKNOWN
         members: dict[str, set[str]] = {}
-        for name in names:
-            members.setdefault(domains.get(name, f"alone {name}"), set()).add(name)
+        for gpu in gpus:
+            domain = self.topology.domains.get(gpu.name, f"alone {gpu.name}")
+            members.setdefault(domain, set()).add(gpu.name)
         return {name: frozenset(group) for group in members.values() for name in group}

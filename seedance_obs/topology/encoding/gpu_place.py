@@ -8,11 +8,12 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 
-from seedance_obs.topology.model import Absent, Device, Topology
+from seedance_obs.topology.domains import are_apart, domain_is_known
+from seedance_obs.topology.kubernetes import LABEL_VALUE_MAX
+from seedance_obs.topology.model import Absent, Device, Topology, known
 from seedance_obs.topology.naming import number_list
 from seedance_obs.topology.products import product
 
-LABEL_VALUE_MAX = 63
 DIGEST_DIGITS = 10
 
 _WRITTEN_ADDRESS = re.compile(
@@ -48,11 +49,6 @@ def encode(topology: Topology, gpu: Device) -> Encoding:
     )
 
 
-def known(text: str | Absent) -> str | None:
-    """The text, or None where there is none."""
-    return None if isinstance(text, Absent) or not text else text
-
-
 def bandwidth_class(model: str) -> str | None:
     """`HBM3_3350GBps`: memory and its nominal bandwidth (GB/s of 10**9 bytes) by model name.
 
@@ -68,36 +64,21 @@ def topo_mask(topology: Topology, gpu: Device) -> str | None:
     """`0b11110000`: the GPUs of the host in the same NVLink domain, the GPU itself included.
 
     Bit i, counted from the right, is the GPU with index i, and there are as many digits as the
-    host has GPUs. A GPU that is known to have no NVLinks has its own bit alone. None where its
-    links are not known, or it has no index.
+    host has GPUs. A GPU that is known to have no NVLinks has its own bit alone. None where it has
+    no index, or where its links, or those of a GPU that may be in its domain, are not known.
     """
     if gpu.index is None or not domain_is_known(topology, gpu):
         return None
     domain = topology.domains.get(gpu.name)
-    bits = 1 << gpu.index
-    for other in topology.gpus:
-        alike = domain is not None and topology.domains.get(other.name) == domain
-        if alike and other.index is not None:
-            bits |= 1 << other.index
+    members = [gpu]
+    if domain is not None:
+        members = [one for one in topology.gpus if topology.domains.get(one.name) == domain]
+        unsure = [one for one in topology.gpus if not domain_is_known(topology, one)]
+        if not are_apart(topology, members, unsure):
+            return None
+    bits = sum(1 << index for index in {one.index for one in members} if index is not None)
     width = max(len(topology.gpus), bits.bit_length())
     return f"0b{bits:0{width}b}"
-
-
-def domain_is_known(topology: Topology, gpu: Device) -> bool:
-    """Whether it is certain which NVLink domain the GPU is in, or that it is in none."""
-    if gpu.name in topology.domains:
-        return True
-    if not isinstance(gpu.nvlinks, Absent):
-        return all(port.active is False for port in gpu.nvlinks)
-    if gpu.nvlinks is Absent.UNSUPPORTED:
-        return True
-    others = [other for other in topology.gpus if other.name != gpu.name]
-    paths = [topology.path(gpu.name, other.name) for other in others]
-    return bool(paths) and all(_without_nvlinks(path.nvlinks) for path in paths)
-
-
-def _without_nvlinks(links: int | Absent) -> bool:
-    return links is Absent.UNSUPPORTED or links == 0
 
 
 def label_value(text: str) -> str:

@@ -1,13 +1,12 @@
 """The set of GPUs that a policy would choose."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seedance_obs.topology.host_view import HostView
-from seedance_obs.topology.pair_matrix import PairMatrix, Placement
-from seedance_obs.topology.policy import PolicyScore, TopologyPolicy
-from seedance_obs.topology.policy_rules import score
-from seedance_obs.topology.set_search import Places, best_first, every, exhaustible, grow
+from seedance_obs.topology.placement.pair_matrix import PairMatrix, Placement
+from seedance_obs.topology.placement.policy import PolicyScore, TopologyPolicy
+from seedance_obs.topology.placement.policy_host import HostView
+from seedance_obs.topology.placement.policy_rules import score
+from seedance_obs.topology.placement.set_search import Places, best_first, every, exhaustible, grow
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,12 @@ def choose(
     matrix: PairMatrix,
     *,
     size: int,
-    places: Sequence[int] | None = None,
 ) -> Choice | None:
-    """A policy's choice among some positions, by default those of the host's free GPUs.
+    """A policy's choice among the host's free GPUs.
 
     None where every set that was looked at breaks a constraint, or there are too few GPUs.
     """
-    if places is None:
-        places = [matrix.position[name] for name in matrix.facts.gpus if name in host.free]
+    places = [matrix.position[name] for name in matrix.facts.gpus if name in host.free]
     if not 1 <= size <= len(places):
         return None
 

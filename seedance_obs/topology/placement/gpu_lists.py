@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 
 from seedance_obs.errors import UsageError
+from seedance_obs.identity import canonical_bus_id
 from seedance_obs.topology.model import Topology
+from seedance_obs.topology.naming import number_list
 
 RANGE = re.compile(r"(\d+)-(\d+)")
 MOST_IN_A_RANGE = 1024
@@ -31,12 +33,13 @@ def named_gpus(topology: Topology, text: str, *, option: str) -> tuple[str, ...]
                 meant.setdefault(key.lower(), gpu.name)
     names: dict[str, None] = {}
     for entry in _entries(text):
-        if entry.lower() not in meant:
+        key = canonical_bus_id(entry) or entry.lower()
+        if key not in meant:
             raise UsageError(
                 f"{option}: {entry!r} is no GPU here; the GPUs are "
                 f"{shown_gpus(topology, [gpu.name for gpu in topology.gpus]) or 'none'}"
             )
-        names[meant[entry.lower()]] = None
+        names[meant[key]] = None
     if not names:
         raise UsageError(f"{option}: a list of GPUs such as 0,1,5 or 0-3 is wanted, found nothing")
     return tuple(names)
@@ -56,20 +59,6 @@ def _entries(text: str) -> list[str]:
 
 def shown_gpus(topology: Topology, names: Sequence[str]) -> str:
     """GPUs as a person would list them: `0-3,6` by index, or by name where one has no index."""
-    indexes = [topology.by_name[name].index for name in names]
-    known = sorted(index for index in indexes if index is not None)
-    if len(known) < len(indexes):
-        return ", ".join(names)
-    runs: list[list[int]] = []
-    for index in known:
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    return ",".join(_run(run) for run in runs)
-
-
-def _run(run: Sequence[int]) -> str:
-    if len(run) > 2:
-        return f"{run[0]}-{run[-1]}"
-    return ",".join(map(str, run))
+    indexes = {topology.by_name[name].index for name in names}
+    numbers = frozenset(index for index in indexes if index is not None)
+    return ", ".join(names) if len(numbers) < len(names) else number_list(numbers) or ""

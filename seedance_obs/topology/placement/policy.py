@@ -10,7 +10,7 @@
       constraints:
         - {key: gpu-count, operator: Gt, value: 1}
 
-The rule types are those of `policy_rules`, the keys those of `set_facts`. A constraint has a
+The rule types are those of `policy_rules`, the keys those of `policy_facts`. A constraint has a
 `value`, or a list of `values` for In and NotIn. Operators mean what they do in Kubernetes.
 """
 

@@ -2,9 +2,8 @@
 
 node-feature-discovery's local source reads feature files from
 `/etc/kubernetes/node-feature-discovery/features.d/`: one `key=value` a line. Hidden files are
-skipped, files over 64 KiB refused. From v0.14 on, lines that begin with `#` are comments and those
-with `# +` directives: `expiry-time` for all lines after it, `no-label` and `no-feature` for one.
-There is no directive for annotations: those need one of the patches (or a NodeFeatureRule).
+skipped, files over 64 KiB refused. There is no way to write annotations in one: those need one of
+the patches (or a NodeFeatureRule).
 nfd-master takes labels of every prefix outside kubernetes.io; where an operator has denied them
 (`denyLabelNs: ["*"]`), `topology.seedance.io` must be listed in `extraLabelNs`.
 
@@ -13,23 +12,16 @@ The patches are for `kubectl patch node NAME --type json` or `--type merge`, and
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from seedance_obs.topology.node_labels import PREFIX
+from seedance_obs.topology.encoding.node_labels import PREFIX
 
 Node = Mapping[str, Any]  # as the API server gives it in JSON
 
 
-def feature_file(labels: Mapping[str, str], *, expires: datetime | None = None) -> str:
-    """The labels as a feature file; after `expires`, an aware time, NFD takes them off again.
-
-    Without `expires` there is no directive, and the file suits every release of NFD.
-    """
-    lines = [f"{key}={value}\n" for key, value in sorted(labels.items())]
-    if expires is not None:
-        lines.insert(0, f"# +expiry-time={expires.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}\n")
-    return "".join(lines)
+def feature_file(labels: Mapping[str, str]) -> str:
+    """The labels as a feature file, which suits every release of NFD."""
+    return "".join(f"{key}={value}\n" for key, value in sorted(labels.items()))
 
 
 def json_patch(

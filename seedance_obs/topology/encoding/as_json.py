@@ -69,9 +69,9 @@ def _link(source: str, target: str, path: Path) -> dict[str, Any]:
         "source": source,
         "target": target,
         "class": path.link_class,
-        "nvlinks": _value(path.nvlinks),
-        "nvlink_kind": _value(path.nvlink_kind),
-        "pcie": path.pcie.name if isinstance(path.pcie, PcieLevel) else _value(path.pcie),
+        "nvlinks": plain(path.nvlinks),
+        "nvlink_kind": plain(path.nvlink_kind),
+        "pcie": path.pcie.name if isinstance(path.pcie, PcieLevel) else plain(path.pcie),
         "p2p": dict(sorted(path.p2p.items())) or None,
     }
 
@@ -81,11 +81,11 @@ def _device(device: Device) -> dict[str, Any]:
         "name": device.name,
         "index": device.index,
         "label": device.label or None,
-        "bus_id": _value(device.bus_id),
+        "bus_id": plain(device.bus_id),
         "numa": _numbers(device.numa),
-        "cpus": number_list(device.cpus) if device.cpus is not UNSUPPORTED else _value(device.cpus),
-        "pcie_root": _value(device.pcie_root),
-        "pcie_switch": _value(device.pcie_switch),
+        "cpus": number_list(device.cpus) if device.cpus is not UNSUPPORTED else plain(device.cpus),
+        "pcie_root": plain(device.pcie_root),
+        "pcie_switch": plain(device.pcie_switch),
         "pcie": _fields(device.pcie),
         "present": device.present,
     }
@@ -94,27 +94,28 @@ def _device(device: Device) -> dict[str, Any]:
 def _gpu(topology: Topology, gpu: Device) -> dict[str, Any]:
     fabric = gpu.fabric
     return _device(gpu) | {
-        "uuid": _value(gpu.uuid),
-        "model": _value(gpu.model),
-        "memory_node": _value(gpu.memory_node),
+        "uuid": plain(gpu.uuid),
+        "model": plain(gpu.model),
+        "memory_node": plain(gpu.memory_node),
+        "mig": plain(gpu.mig),
         "nvlink_domain": topology.domains.get(gpu.name),
         "nvlinks": _ports(gpu.nvlinks),
-        "fabric": _value(fabric) if isinstance(fabric, Absent) else _fields(fabric),
+        "fabric": plain(fabric) if isinstance(fabric, Absent) else _fields(fabric),
     }
 
 
 def _ports(ports: tuple[NvLinkPort, ...] | Absent) -> Any:
     if isinstance(ports, Absent):
-        return _value(ports)
+        return plain(ports)
     return [_fields(port) for port in sorted(ports, key=lambda port: port.port)]
 
 
 def _fields(record: PcieLink | FabricMembership | NvLinkPort) -> dict[str, Any]:
-    return {field.name: _value(getattr(record, field.name)) for field in fields(record)}
+    return {field.name: plain(getattr(record, field.name)) for field in fields(record)}
 
 
 def _numbers(numbers: frozenset[int] | Absent) -> Any:
-    return _value(numbers) if isinstance(numbers, Absent) else sorted(numbers)
+    return plain(numbers) if isinstance(numbers, Absent) else sorted(numbers)
 
 
 def _nodes(gpu: Device) -> list[int]:
@@ -129,7 +130,8 @@ def _groups(members: Iterable[tuple[str | None, str]]) -> dict[str, list[str]]:
     return dict(sorted(groups.items(), key=lambda item: natural_key(item[0])))
 
 
-def _value(value: object) -> Any:
+def plain(value: object) -> Any:
+    """A value as JSON has it: null where it is not known, `unsupported` where there is none."""
     if isinstance(value, Absent):
         return "unsupported" if value is UNSUPPORTED else None
     return list(value) if isinstance(value, tuple) else value

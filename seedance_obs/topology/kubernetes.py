@@ -1,6 +1,10 @@
-"""What Kubernetes takes as a name, a namespace and a label (RFC 1123, and its own label rule)."""
+"""Our API group, and what Kubernetes takes as a name, a namespace and a label (RFC 1123)."""
 
 import re
+
+GROUP = "topology.seedance.io"
+API_VERSION = f"{GROUP}/v1"
+LABEL_VALUE_MAX = 63
 
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL = re.compile(_LABEL)
@@ -29,4 +33,4 @@ def is_label_key(text: str) -> bool:
 
 def is_label_value(text: str) -> bool:
     """Whether this is a label's value: empty, or at most 63 characters of `[A-Za-z0-9._-]`."""
-    return len(text) <= 63 and (not text or _LABEL_TEXT.fullmatch(text) is not None)
+    return len(text) <= LABEL_VALUE_MAX and (not text or _LABEL_TEXT.fullmatch(text) is not None)

@@ -18,12 +18,13 @@ from seedance_obs.topology.model import (
     UNSUPPORTED,
     Absent,
     Device,
-    Kind,
     NvLinkKind,
     Path,
     PcieLevel,
     Topology,
+    all_known,
 )
+from seedance_obs.topology.nvlinks import SWITCHES
 
 PCIE_POINTS = {
     PcieLevel.SYS: 10,
@@ -35,7 +36,6 @@ PCIE_POINTS = {
 }
 NVLINK_POINTS = 100
 MOST_LINKS = 18
-SWITCHES = (Kind.NVSWITCH, Kind.NVLINK_FABRIC)
 
 
 class Allocator(StrEnum):
@@ -47,13 +47,8 @@ class Allocator(StrEnum):
 
 def set_score(topology: Topology, gpus: Sequence[str], allocator: Allocator) -> int | Absent:
     """The sum over all pairs of a set, 0 for a single GPU; UNKNOWN if any pair's score is."""
-    total = 0
-    for one, other in combinations(gpus, 2):
-        score = pair_score(topology, one, other, allocator)
-        if isinstance(score, Absent):
-            return UNKNOWN
-        total += score
-    return total
+    scores = all_known(pair_score(topology, *pair, allocator) for pair in combinations(gpus, 2))
+    return scores if isinstance(scores, Absent) else sum(scores)
 
 
 def pair_score(topology: Topology, one: str, other: str, allocator: Allocator) -> int | Absent:

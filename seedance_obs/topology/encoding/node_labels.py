@@ -15,28 +15,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from seedance_obs.topology.domains import rack_domain
-from seedance_obs.topology.encoding import (
+from seedance_obs.topology.domains import domain_is_known, rack_domain
+from seedance_obs.topology.encoding.gpu_place import (
     bandwidth_class,
-    domain_is_known,
     encode,
-    known,
     label_value,
 )
+from seedance_obs.topology.kubernetes import GROUP
 from seedance_obs.topology.model import (
     UNKNOWN,
     UNSUPPORTED,
     Absent,
     Device,
-    NvLinkKind,
     Path,
-    PcieLevel,
     Topology,
+    known,
 )
 from seedance_obs.topology.naming import in_order
 from seedance_obs.topology.products import product
 
-PREFIX = "topology.seedance.io/"
+PREFIX = f"{GROUP}/"
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 
 _CLASSES_BEST_FIRST = ("C2C", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
@@ -81,7 +79,7 @@ def _host_facts(topology: Topology, gpus: Sequence[Device]) -> Iterator[tuple[st
     facts = {
         "nvlink-domains": _domain_count(topology, gpus),
         "nvlink-domain": _same([topology.domains.get(gpu.name) for gpu in gpus]),
-        "rack-domain": _same([_rack(gpu) for gpu in gpus]),
+        "rack-domain": _same([rack_domain(gpu.fabric) for gpu in gpus]),
         "numa-nodes": _numa_count(gpus),
         "worst-link-class": _worst_class(topology, gpus),
     }
@@ -133,17 +131,6 @@ def _domain_count(topology: Topology, gpus: Sequence[Device]) -> str | None:
     return str(len({topology.domains[gpu.name] for gpu in gpus if gpu.name in topology.domains}))
 
 
-def _rack(gpu: Device) -> str | None:
-    fabric = gpu.fabric
-    if isinstance(fabric, Absent) or isinstance(fabric.status, Absent):
-        return None
-    if isinstance(fabric.cluster_uuid, Absent) or isinstance(fabric.clique_id, Absent):
-        return None
-    return rack_domain(
-        fabric.cluster_uuid, fabric.clique_id, state=fabric.state, status=fabric.status
-    )
-
-
 def _numa_count(gpus: Sequence[Device]) -> str | None:
     """How many NUMA nodes the GPUs are near."""
     nodes: set[int] = set()
@@ -180,16 +167,8 @@ def _worst_class(topology: Topology, gpus: Sequence[Device]) -> str | None:
 
 
 def lasting_class(path: Path) -> str | None:
-    """`C2C`, `NV` or the PCIe level; None unless both NVLinks and PCIe level say enough to tell."""
-    if path.nvlink_kind is NvLinkKind.C2C:
-        return "C2C"
-    if path.nvlinks is UNKNOWN:
-        return None
-    if isinstance(path.nvlinks, int) and path.nvlinks > 0:
-        return "NV"
-    if isinstance(path.pcie, Absent):
-        return None
-    return "PIX" if path.pcie is PcieLevel.INTERNAL else path.pcie.name
+    """`C2C`, `NV` or the PCIe level; None where the path has no class."""
+    return "NV" if path.link_class and path.link_class.startswith("NV") else path.link_class
 
 
 def _with_pairs(

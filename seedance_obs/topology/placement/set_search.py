@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
 
-from seedance_obs.topology.pair_matrix import NO_LIMIT, PairMatrix, Rank
+from seedance_obs.topology.placement.pair_matrix import NO_LIMIT, PairMatrix, Rank
 
 EXHAUSTIVE_SETS = 12_870  # all halves of 16 GPUs, the most that any size has there
 STARTS = 16

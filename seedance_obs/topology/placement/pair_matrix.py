@@ -3,7 +3,6 @@
 GPUs stand in the order of their index, then of their name, whatever the topology's order was.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from itertools import combinations
 
 from seedance_obs.topology.bandwidth import Basis, LinkRate, PathModel, port_rate
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent, Device, Topology
+from seedance_obs.topology.naming import in_order
 
 # In sums, what a pair of unknown bandwidth takes off; more than any sum of known ones.
 UNKNOWN_PAIR = 1 << 60
@@ -62,7 +62,7 @@ Rank = tuple[int, int, int, int]
 
 def host_facts(topology: Topology, link_rate: LinkRate = port_rate) -> HostFacts:
     """The facts of the GPUs that are there, in order."""
-    gpus = sorted((gpu for gpu in topology.gpus if gpu.present), key=_order)
+    gpus = in_order(gpu for gpu in topology.gpus if gpu.present)
     model = PathModel(topology, link_rate)
 
     def pair(one: Device, other: Device) -> Pair:
@@ -78,13 +78,6 @@ def host_facts(topology: Topology, link_rate: LinkRate = port_rate) -> HostFacts
         tuple(gpu.numa or UNKNOWN for gpu in gpus),
         tuple(pair(one, other) for one, other in combinations(gpus, 2)),
     )
-
-
-def _order(gpu: Device) -> tuple[bool, int, list[tuple[int, str]]]:
-    """By index, then by name with the numbers in it read as numbers: GPU2 before GPU10."""
-    parts = re.findall(r"\d+|\D+", gpu.name)
-    name = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-    return gpu.index is None, gpu.index or 0, name
 
 
 class PairMatrix:
