@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from seedance_obs.topology.formats import read
+from seedance_obs.topology.readers.formats import read
 
 from tests.bench.placement import best_seconds
 
