@@ -28,8 +28,8 @@ HOST_OPTIONS = {
     ),
     "node_root": ("The folder that holds the host's /sys.", "/"),
     "nvml_library": (
-        "pynvml for the driver, or sim:NAME@UNIX_SECONDS or replay:FILE for what `exporter node` "
-        "would take for one.",
+        "pynvml for the driver, or sim:NAME for a simulated machine, or replay:FILE for a "
+        "captured one.",
         "pynvml",
     ),
 }

@@ -1,6 +1,11 @@
-"""The topology of the machine this runs on, read once."""
+"""The topology of the machine this runs on, or of a simulated one, read once."""
 
 import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from seedance_obs.config import NodeSettings
@@ -20,7 +25,8 @@ def host_reading(settings: NodeSettings) -> Reading:
         SourceUnavailableError: the driver, or a page that the settings name, does not answer.
     """
     try:
-        found = host_topology(settings)
+        with _with_its_own_tree(settings) as whole:
+            found = host_topology(whole)
     except SourceUnavailableError as error:
         raise SourceUnavailableError(
             f"{error}; or give a FILE that a host with GPUs has printed, see topology parse --help"
@@ -48,3 +54,25 @@ def host_topology(settings: NodeSettings) -> Topology:
     layout.refresh()
     pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
     return layout.lay_out(merge(snapshots, settings.source_orders()), (), pairs)
+
+
+@contextmanager
+def _with_its_own_tree(settings: NodeSettings) -> Iterator[NodeSettings]:
+    """The settings; a simulated machine, `sim:NAME`, is not to be seen in this host's /sys."""
+    kind, _, name = settings.nvml_library.partition(":")
+    if kind != "sim" or settings.node_root != "/":
+        yield settings
+        return
+    from seedance_obs.sources.sim.fleet import load_machine
+    from seedance_obs.sources.sim.hostfs import write_sysfs
+
+    machine = load_machine(name.partition("@")[0])
+    epoch = "" if "@" in name else f"@{time.time()}"
+    with tempfile.TemporaryDirectory(prefix="seedance-") as folder:
+        write_sysfs(machine, Path(folder))
+        yield replace(
+            settings,
+            nvml_library=f"{settings.nvml_library}{epoch}",
+            node_root=folder,
+            node_name=settings.node_name or machine.name,
+        )

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 from seedance_obs.topology.readers.formats import read
-
 from tests.bench.placement import best_seconds
 
 GPUS, NICS = 8, 12

@@ -206,3 +206,16 @@ def test_parse_loads_no_drawing_no_driver_and_no_yaml(files):
         "sys.exit(bool({'rich', 'pynvml', 'yaml', 'networkx'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_machine_that_nobody_has_is_shown_with_its_own_bus():
+    data = json.loads(run("show", "--nvml-library", "sim:gh200", "--json").stdout)
+    assert [gpu["numa"] for gpu in data["gpus"]] == [[0], [1], [2], [3]]
+    assert {nic["label"] for nic in data["nics"]} == {"hsn0", "hsn1", "hsn2", "hsn3"}
+    assert data["warnings"] == []
+
+
+def test_a_simulated_machine_that_there_is_not_is_two_and_the_known_ones_are_named():
+    result = run("show", "--nvml-library", "sim:gh201")
+    assert result.exit_code == 2
+    assert "no simulated machine gh201: known are a100-mesh" in result.stderr
