@@ -5,26 +5,41 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from seedance_obs.errors import UsageError
+from seedance_obs.cli_files import contents, node_of, shown_name, text_of
+from seedance_obs.errors import SeedanceError, UsageError
 
 if TYPE_CHECKING:
     from seedance_obs.topology.declared.findings import Finding
     from seedance_obs.topology.declared.validate import Report
-    from seedance_obs.topology.model import Reading
+    from seedance_obs.topology.model import Reading, Topology
     from seedance_obs.topology.placement.policy import TopologyPolicy
 
-STDIN = "<stdin>"
+# By name: what it is, and its default.
 HOST_OPTIONS = {
-    "node_name": "The host's name in NVLink domains; empty: its own.",
-    "node_root": "Where the host's /sys is.",
-    "nvml_library": "pynvml, sim:NAME or replay:FILE; see exporter node.",
+    "node_name": (
+        "The host's name, which the names of NVLink domains begin with.",
+        "this host's own, none for a FILE",
+    ),
+    "node_root": ("The folder that holds the host's /sys.", "/"),
+    "nvml_library": (
+        "pynvml for the driver, or sim:NAME@UNIX_SECONDS or replay:FILE for what `exporter node` "
+        "would take for one.",
+        "pynvml",
+    ),
 }
+ABOUT_FILE = """
+    Without a FILE, the driver and /sys of this host are read; --node-root and --nvml-library are
+    for that alone. A FILE is in any format of `topology parse`; - reads standard input.
+
+    Exit codes: 0 fine, 1 the FILE holds no topology, 2 usage, or a FILE cannot be read, 3 no
+    NVIDIA driver answers.
+    """
 
 
 @click.group()
@@ -34,18 +49,26 @@ def topology() -> None:
 
 def _of_host_or_file(command: Callable[..., None]) -> Callable[..., None]:
     """The argument FILE, and the options that say which host is read where there is none."""
-    for name, about in reversed(HOST_OPTIONS.items()):
-        command = click.option(f"--{name.replace('_', '-')}", name, metavar="VALUE", help=about)(
-            command
-        )
+    command.__doc__ = f"{command.__doc__}{ABOUT_FILE}"
+    for name, (about, default) in reversed(HOST_OPTIONS.items()):
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            name,
+            metavar="VALUE",
+            help=f"{about} [default: {default}; env: SEEDANCE_{name.upper()}]",
+        )(command)
     return click.argument("file", required=False)(command)
 
 
-@topology.command("show")
+@topology.command("show", short_help="Draw the tree and the matrix of this host, or of a FILE.")
 @_of_host_or_file
 @click.option("--json", "as_json", is_flag=True, help="Print it as `topology parse --json` does.")
 def topology_show(file: str | None, *, as_json: bool, **host: str | None) -> None:
-    """Draw the tree and the matrix of this host, or of a FILE in any format of `parse`."""
+    """Draw where devices hang and how far apart they are, on this host or on that of a FILE.
+
+    The tree is of NUMA nodes, PCIe root complexes, switches and devices; the matrix of link
+    classes, from NVLink to the interconnect between sockets.
+    """
     reading = _reading(file, host)
     if as_json:
         click.echo(json.dumps(_reading_as_data(reading), indent=2))
@@ -57,7 +80,7 @@ def topology_show(file: str | None, *, as_json: bool, **host: str | None) -> Non
     Console(highlight=False).print(draw_topology(reading))
 
 
-@topology.command("parse")
+@topology.command("parse", short_help="Read what nvidia-smi, lspci, lstopo or NCCL has printed.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--json", "as_json", is_flag=True, help="Print everything that was read.")
 def topology_parse(files: tuple[str, ...], *, as_json: bool) -> None:
@@ -73,19 +96,21 @@ def topology_parse(files: tuple[str, ...], *, as_json: bool) -> None:
 
     Exit codes: 0 read, 1 a FILE holds no topology, 2 a FILE cannot be read.
     """
-    readings = {name: _parsed(text) for name, text in _contents(files)}
-    for name, reading in readings.items():
+    from seedance_obs.topology.in_short import in_short
+
+    readings = [(name, _parsed(text)) for name, text in contents(files)]
+    for name, reading in readings:
         if as_json:
             data = {"file": name, **_reading_as_data(reading)}
             click.echo(json.dumps(data, indent=2 if len(files) == 1 else None))
             continue
-        click.echo(f"{name}: {_read_in_short(reading)}")
+        click.echo(f"{name}: {in_short(reading)}")
         for warning in reading.warnings:
             click.echo(f"{name}: warning: {warning}", err=True)
-    sys.exit(0 if all(reading.format for reading in readings.values()) else 1)
+    sys.exit(0 if all(reading.format for _, reading in readings) else 1)
 
 
-@topology.command("labels")
+@topology.command("labels", short_help="Print Kubernetes labels of this host, or of a FILE.")
 @_of_host_or_file
 @click.option(
     "--format",
@@ -93,8 +118,9 @@ def topology_parse(files: tuple[str, ...], *, as_json: bool) -> None:
     type=click.Choice(["labels", "nfd", "json-patch", "merge-patch", "json"]),
     default="labels",
     show_default=True,
-    help="Lines for people, a node-feature-discovery feature file (labels only), a patch for "
-    "`kubectl patch node NAME --type json|merge --patch-file`, or labels and annotations as JSON.",
+    help="labels: lines for people. nfd: a node-feature-discovery feature file, which holds no "
+    "annotations. json-patch, merge-patch: for `kubectl patch node NAME --type json|merge "
+    "--patch-file PATCH`. json: labels and annotations as one object.",
 )
 @click.option(
     "--node-json",
@@ -105,14 +131,24 @@ def topology_parse(files: tuple[str, ...], *, as_json: bool) -> None:
 def topology_labels(
     file: str | None, *, form: str, node_json: Path | None, **host: str | None
 ) -> None:
-    """Print the Kubernetes labels and annotations of this host, or of a FILE."""
+    """Print the Kubernetes labels and annotations of this host, or of a FILE.
+
+    All keys begin with topology.seedance.io/. Labels are for schedulers to match on; annotations
+    hold addresses, UUIDs and the link class of every two GPUs.
+    """
     from seedance_obs.topology.encoding.node_labels import node_labels
     from seedance_obs.topology.encoding.node_patch import feature_file, json_patch, merge_patch
+    from seedance_obs.topology.host_name import has_nameless_domain
 
-    found = node_labels(_reading(file, host).topology)
     if node_json is not None and not form.endswith("-patch"):
         raise UsageError("--node-json goes with --format json-patch or merge-patch")
-    current = None if node_json is None else _node(node_json)
+    current = None if node_json is None else node_of(node_json)
+    wiring = _topology(file, host)
+    if has_nameless_domain(wiring):
+        click.echo(
+            "warning: NVLink domains of two hosts may have one name: give --node-name", err=True
+        )
+    found = node_labels(wiring)
     if form == "nfd":
         click.echo(feature_file(found.labels), nl=False)
     elif form == "json-patch":
@@ -130,9 +166,11 @@ def topology_labels(
             click.echo(f"# annotation {key}={value}")
 
 
-@topology.command("placements")
+@topology.command("placements", short_help="Find the best and the worst set of GPUs of a size.")
 @_of_host_or_file
-@click.option("--size", type=click.IntRange(min=1), help="How many GPUs to place.")
+@click.option(
+    "--size", type=click.IntRange(min=1), help="How many GPUs; wanted unless --gpus is given."
+)
 @click.option("--free", metavar="LIST", help="The free GPUs, such as 0,1,5 or 0-3 or UUIDs.")
 @click.option("--gpus", metavar="LIST", help="GPUs that hold a placement: compare it to the best.")
 @click.option(
@@ -156,16 +194,32 @@ def topology_placements(
 
     Sets are ranked by what a collective feels: the slowest pair, then the mean over the pairs,
     then the number of NUMA nodes.
+
+    With --free there are also the best and the worst set of free GPUs. With --gpus, such a set is
+    compared to the best. With --policy every set is scored by the rules of a file such as
+
+    \b
+        apiVersion: topology.seedance.io/v1
+        kind: TopologyPolicy
+        metadata: {name: training}
+        spec:
+          affinityRules:
+            - {type: nvlink-proximity, weight: 120}
+            - {type: numa-locality, weight: 80}
+          constraints:
+            - {key: gpu-count, operator: Gt, value: 1}
     """
     from seedance_obs.topology.placement.gpu_lists import named_gpus
     from seedance_obs.topology.placement.report import report
 
-    found = _reading(file, host).topology
+    if size is None and gpus is None:
+        raise UsageError("--size N is wanted, or --gpus LIST of a placement to compare")
+    policy = None if policy_file is None else _policy(policy_file)
+    found = _topology(file, host)
     names = {
         option: None if text is None else named_gpus(found, text, option=f"--{option}")
         for option, text in (("free", free), ("gpus", gpus))
     }
-    policy = None if policy_file is None else _policy(policy_file)
     result = report(found, size=size, free=names["free"], actual=names["gpus"], policy=policy)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2))
@@ -214,7 +268,7 @@ def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> N
     from seedance_obs.topology.declared.validate import validate
 
     begun = time.perf_counter()
-    report = validate(_contents(files), limit=limit)
+    report = validate(contents(files), limit=limit)
     seconds = time.perf_counter() - begun
     if as_json:
         click.echo(json.dumps(_as_data(report, seconds), indent=2))
@@ -227,16 +281,6 @@ def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> N
     sys.exit(0 if report.valid else 1)
 
 
-def _contents(files: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    for file in files:
-        name = STDIN if file == "-" else click.format_filename(file)
-        try:
-            with click.open_file(file, "rb") as stream:
-                yield name, stream.read()
-        except OSError as error:
-            raise UsageError(f"{name}: cannot be read: {error.strerror or error}") from error
-
-
 def _parsed(text: bytes) -> "Reading":
     from seedance_obs.topology.readers.formats import read
 
@@ -244,26 +288,39 @@ def _parsed(text: bytes) -> "Reading":
 
 
 def _reading(file: str | None, host: dict[str, str | None]) -> "Reading":
-    """What a FILE says, its warnings on stderr; without one, this host."""
+    """What a FILE says; without one, this host."""
+    from seedance_obs.topology.host_name import under_name
+
     given = {name: value for name, value in host.items() if value is not None}
     if file is None:
         return _host_reading(given)
+    name = given.pop("node_name", "")
     if given:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        names = ", ".join(f"--{option.replace('_', '-')}" for option in given)
         raise UsageError(f"{names}: a FILE is read instead of a host, give one of them")
-    ((name, text),) = _contents((file,))
+    ((shown, text),) = contents((file,))
     reading = _parsed(text)
     if not reading.format:
-        raise UsageError(f"{name}: {reading.warnings[0]}")
-    return reading
+        raise SeedanceError(f"{shown}: {reading.warnings[0]}")
+    if not name:
+        return reading
+    return dataclasses.replace(reading, topology=under_name(reading.topology, name))
+
+
+def _topology(file: str | None, host: dict[str, str | None]) -> "Topology":
+    """The topology of a reading, whose warnings go to stderr."""
+    reading = _reading(file, host)
+    place = "" if file is None else f"{shown_name(file)}: "
+    for warning in reading.warnings:
+        click.echo(f"{place}warning: {warning}", err=True)
+    return reading.topology
 
 
 def _host_reading(given: dict[str, str]) -> "Reading":
     from seedance_obs.config import load_settings
-    from seedance_obs.this_host import host_topology
-    from seedance_obs.topology.model import Reading
+    from seedance_obs.this_host import host_reading
 
-    return Reading(host_topology(load_settings(None, os.environ, given)), format="host")
+    return host_reading(load_settings(None, os.environ, given))
 
 
 def _reading_as_data(reading: "Reading") -> dict[str, Any]:
@@ -272,41 +329,10 @@ def _reading_as_data(reading: "Reading") -> dict[str, Any]:
     return topology_json(reading)
 
 
-def _read_in_short(reading: "Reading") -> str:
-    if not reading.format:
-        return "no topology"
-    found = reading.topology
-    pairs = sum(isinstance(path.nvlinks, int) and path.nvlinks > 0 for path in found.paths)
-    nodes = {node for gpu in found.gpus if isinstance(gpu.numa, frozenset) for node in gpu.numa}
-    counts = (
-        (len(found.gpus), "GPU"),
-        (sum(device.kind == "nic" for device in found.devices), "NIC"),
-        (pairs, "NVLink pair"),
-        (len(set(found.domains.values())), "NVLink domain"),
-        (len(nodes), "NUMA node"),
-        (len(reading.warnings), "warning"),
-    )
-    return f"{reading.format}: {', '.join(_count(number, noun) for number, noun in counts)}"
-
-
-def _node(file: Path) -> dict[str, Any]:
-    try:
-        node = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: a node as JSON is wanted: {error}") from error
-    if not isinstance(node, dict) or not isinstance(node.get("metadata"), dict):
-        raise UsageError(f"{file}: a node as JSON is wanted, with metadata")
-    return node
-
-
 def _policy(file: Path) -> "TopologyPolicy":
     from seedance_obs.topology.placement.policy_file import read_policy
 
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {error}") from error
-    return read_policy(text, name=str(file))
+    return read_policy(text_of(file), name=str(file))
 
 
 def _as_line(finding: "Finding") -> str:
@@ -318,18 +344,16 @@ def _as_line(finding: "Finding") -> str:
 
 
 def _summary(report: "Report", files: int, seconds: float) -> str:
+    from seedance_obs.topology.in_short import counted
+
     verdict = (
         click.style("valid", fg="green", bold=True)
         if report.valid
         else click.style("invalid", fg="red", bold=True)
     )
-    found = f"{_count(report.errors, 'error')}, {_count(report.warnings, 'warning')}"
-    read = f"{_count(report.nodes, 'node')}, {_count(report.edges, 'edge')}"
-    return f"{verdict}: {found}; {read} in {_count(files, 'file')}, {seconds:.2f} s"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    found = f"{counted(report.errors, 'error')}, {counted(report.warnings, 'warning')}"
+    read = f"{counted(report.nodes, 'node')}, {counted(report.edges, 'edge')}"
+    return f"{verdict}: {found}; {read} in {counted(files, 'file')}, {seconds:.2f} s"
 
 
 def _as_data(report: "Report", seconds: float) -> dict[str, object]:

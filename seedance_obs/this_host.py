@@ -4,10 +4,32 @@ import platform
 from pathlib import Path
 
 from seedance_obs.config import NodeSettings
+from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.run import open_sources
 from seedance_obs.layout import HostLayout
 from seedance_obs.merge import merge
-from seedance_obs.topology.model import Topology
+from seedance_obs.topology.model import Absent, Reading, Topology
+
+FORMAT = "host"
+
+
+def host_reading(settings: NodeSettings) -> Reading:
+    """What the driver and the PCI bus say now; a warning where the bus is not to be seen.
+
+    Raises:
+        SourceUnavailableError: the driver, or a page that the settings name, does not answer.
+    """
+    try:
+        found = host_topology(settings)
+    except SourceUnavailableError as error:
+        raise SourceUnavailableError(
+            f"{error}; or give a FILE that a host with GPUs has printed, see topology parse --help"
+        ) from error
+    if any(not isinstance(device.pcie_root, Absent) for device in found.devices):
+        return Reading(found, format=FORMAT)
+    sys_folder = Path(settings.node_root) / "sys"
+    lost = f"{sys_folder} shows none of the GPUs: PCIe paths and NICs are not known"
+    return Reading(found, (lost,), FORMAT)
 
 
 def host_topology(settings: NodeSettings) -> Topology:

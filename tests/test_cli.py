@@ -67,7 +67,11 @@ def test_an_unknown_command_is_a_usage_error():
 
 @pytest.mark.parametrize(
     "command",
-    [(), ("exporter",), ("exporter", "node"), ("demo",), ("web",), ("capture",), ("assets",)],
+    [
+        *((), ("exporter",), ("exporter", "node"), ("demo",), ("web",), ("capture",), ("assets",)),
+        ("topology",),
+        *(("topology", name) for name in ("show", "parse", "labels", "placements", "validate")),
+    ],
 )
 def test_every_command_explains_itself(command):
     done = run(*command, "--help")

@@ -179,3 +179,14 @@ def test_a_gpu_whose_place_nobody_tells_hangs_on_the_host(tmp_path):
     topology = lay_out(layout, alone)
     assert [(edge.source, edge.target) for edge in topology.edges] == [("host", "GPU-0")]
     assert topology.gpus[0].pcie_root is UNKNOWN
+
+
+def test_a_gpu_that_only_a_link_leads_to_is_not_the_hosts_to_use(layout):
+    beyond = tuple(NvLink(n, "gpu", "0000:99:00.0", mb_per_second=25_000.0) for n in range(2))
+    topology = lay_out(layout, gpu(0, links=beyond), gpu(1, links=beyond))
+    assert [board.name for board in topology.gpus] == [bus_id(0), bus_id(1)]
+    assert topology.path(bus_id(0), bus_id(1)).nvlinks == 0
+    assert all("0000:99:00.0" not in (path.source, path.target) for path in topology.paths)
+    ends = {(edge.source, edge.target) for edge in topology.edges if edge.kind == "nvlink"}
+    assert ends == {(bus_id(0), "0000:99:00.0"), (bus_id(1), "0000:99:00.0")}
+    assert not topology.by_name["0000:99:00.0"].present

@@ -181,7 +181,8 @@ CHOSEN_NODES = (
                 "instance gpu state gpu_model utilization memory power device numa_node pcie_root "
                 "pcie_switch nvlink_domain topo_mask bandwidth_class gpu_uuid serial vbios_version "
                 "compute_capability",
-                hidden="Time cluster job kind known pci_bus_id minor_number root_complex_id",
+                hidden="Time cluster job kind known pci_bus_id minor_number root_complex_id "
+                "pcie_generation_board",
             ),
         ),
         overrides=(

@@ -238,8 +238,9 @@ class Topology:
 
     @property
     def gpus(self) -> tuple[Device, ...]:
-        """The GPUs in order."""
-        return tuple(self.of_kind(Kind.GPU))
+        """The GPUs in order, lost ones too, but not those that only a link's far end names."""
+        gpus = self.of_kind(Kind.GPU)
+        return tuple(gpu for gpu in gpus if gpu.present or isinstance(gpu.uuid, str))
 
     def path(self, one: str, other: str) -> Path:
         """The path between two devices, whichever comes first; all unknown where nobody told."""

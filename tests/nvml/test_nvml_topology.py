@@ -28,6 +28,7 @@ MESH = Path(__file__).parent.parent / "nvml_abi/gh200-mesh.yaml"
 FIELDS = "nvmlDeviceGetFieldValues"
 STATE_CALL = "nvmlDeviceGetNvLinkState"
 ANCESTOR = "nvmlDeviceGetTopologyCommonAncestor"
+NEAREST = "nvmlDeviceGetTopologyNearestGpus"
 P2P = "nvmlDeviceGetP2PStatus"
 SPEED_COMMON, COUNT, REMOTE, SPEED, STATE = 90, 91, 146, 164, 165
 
@@ -294,8 +295,17 @@ def test_a_status_has_a_word(driver, clock, status, word):
 @pytest.mark.parametrize("level", [45, -1, Refusal(UNKNOWN)])
 def test_a_level_that_nobody_knows_is_unknown_and_the_pair_stays(driver, clock, level):
     driver.changes[ANCESTOR, "gpu0", 2] = level
+    driver.changes[NEAREST] = Refusal(NOT_SUPPORTED)
     pair = pair_of(started(driver, clock).read(), 0, 2)
     assert (pair.level, pair.p2p["nvlink"]) == (None, "ok")
+
+
+def test_the_level_is_looked_up_among_the_nearest_where_the_pair_has_none(driver, clock):
+    told = pair_of(started(driver, clock).read(), 0, 2).level
+    driver.changes[ANCESTOR] = Refusal(NOT_SUPPORTED)
+    assert pair_of(started(driver, clock).read(), 0, 2).level == told
+    driver.changes[NEAREST] = Refusal(NOT_SUPPORTED)
+    assert pair_of(started(driver, clock).read(), 0, 2).level is None
 
 
 def test_what_is_refused_of_a_pair_costs_itself_only(driver, clock):
@@ -305,7 +315,7 @@ def test_what_is_refused_of_a_pair_costs_itself_only(driver, clock):
 
 
 def test_a_driver_that_knows_no_pairs_has_none_and_is_asked_once(driver, clock):
-    driver.changes |= {ANCESTOR: Refusal(FUNCTION_NOT_FOUND), P2P: Refusal(FUNCTION_NOT_FOUND)}
+    driver.changes |= dict.fromkeys((ANCESTOR, NEAREST, P2P), Refusal(FUNCTION_NOT_FOUND))
     reader = started(driver, clock)
     assert [reader.read().pairs, reader.read().pairs] == [(), ()]
     assert driver.asked(ANCESTOR) == {ANCESTOR: 6}

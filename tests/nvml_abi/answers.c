@@ -46,6 +46,7 @@ TEXT(nvmlDeviceGetVbiosVersion)
 
 NUMBER(nvmlDeviceGetMinorNumber, unsigned int)
 NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, unsigned int)
+NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, unsigned int)
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, unsigned int)
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned int)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, unsigned int)

@@ -28,6 +28,31 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice
                     (unsigned int *)level);
 }
 
+/* Asked twice, as NVML wants it: first how many there are, then for their handles. */
+nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
+                                              unsigned int *count, nvmlDevice_t *others)
+{
+    char arguments[16], values[MAX_ANSWER], *rest = values;
+    snprintf(arguments, sizeof arguments, " %u", (unsigned int)level);
+    nvmlReturn_t code =
+        ask_device("nvmlDeviceGetTopologyNearestGpus", device, arguments, values);
+    if (code != NVML_SUCCESS)
+        return code;
+    unsigned int room = *count, found = 0;
+    for (;;) {
+        char *end;
+        unsigned long board = strtoul(rest, &end, 10);
+        if (end == rest)
+            break;
+        if (others != NULL && found < room)
+            nvmlDeviceGetHandleByIndex_v2((unsigned int)board, &others[found]);
+        found++;
+        rest = end;
+    }
+    *count = found;
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other,
                                     nvmlGpuP2PCapsIndex_t capability, nvmlGpuP2PStatus_t *status)
 {

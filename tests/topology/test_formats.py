@@ -32,7 +32,22 @@ def test_the_first_format_that_recognises_a_text_reads_it():
     def form(name):
         return formats.Format(name, lambda _: True, lambda _: Reading(Topology(), (), name))
 
-    assert formats.read("x", [form("a"), form("b")]).format == "a"
+    reading = formats.read("x", [form("a"), form("b")])
+    assert reading.format == "a"
+    assert reading.warnings == ("the text also holds b: it is not read",)
+
+
+def test_paths_go_before_what_else_a_report_holds():
+    paths = "  GPU0 GPU1 CPU Affinity\nGPU0 X PHB 0-7\nGPU1 PHB X 0-7\n"
+    access = "$ nvidia-smi topo -p2p r\n  GPU0 GPU1\nGPU0 X NS\nGPU1 NS X\n"
+    links = "GPU 0: NVIDIA A (UUID: GPU-0)\n\t Link 0: 25 GB/s\n"
+    for text in (paths + access + links, links + access + paths):
+        reading = formats.read(text)
+        assert reading.format == "topo-m"
+        assert reading.warnings[-2:] == (
+            "the text also holds nvidia-smi topo -p2p: it is not read",
+            "the text also holds nvidia-smi nvlink (-s, -R): it is not read",
+        )
 
 
 @needs_samples

@@ -169,3 +169,9 @@ def test_broken_documents_are_a_warning(text):
     reading = read(text)
     assert reading.topology.gpus == ()
     assert reading.warnings
+
+
+def test_a_device_without_a_class_is_named():
+    reading = read('<system>\n<cpu numaid="0">\n<pci busid="0000:00:1b.0"/>\n</cpu></system>')
+    assert not reading.topology.gpus
+    assert reading.warnings == ("line 3, <pci>: no class tells what 0000:00:1b.0 is",)

@@ -154,3 +154,14 @@ def test_the_number_of_a_far_port_at_the_end_may_be_longer():
     assert (cut.remote, cut.remote_port) == ("0000:01:00.0", UNKNOWN)
     assert (whole.remote, whole.remote_port) == ("0000:01:00.0", 3)
     assert nvlink_status.read(text).warnings == ("GPU0: the text ends in the middle of a line",)
+
+
+def test_dots_for_lines_that_are_left_out_are_named():
+    text = "GPU 0: A (UUID: x)\n Link 0: 25 GB/s\n....\nGPU 1: A (UUID: y)\n...\n Link 0: 25 GB/s\n"
+    assert nvlink_status.read(text).warnings == ("GPU0: dots stand for lines that are left out",)
+
+
+def test_links_in_an_escaped_string_are_read():
+    text = r'{"out": "GPU 0: A (UUID: x)\n\t Link 0: 25 GB/s\n\t Link 1: <inactive>\n"}'
+    (gpu,) = nvlink_status.read(text).topology.gpus
+    assert [port.active for port in gpu.nvlinks] == [True, False]

@@ -8,7 +8,13 @@ from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
 from seedance_obs.topology.encoding.gpu_place import encode
 
-FACTS = ("vbios_version", "serial", "compute_capability", "minor_number")
+FACTS = (
+    "vbios_version",
+    "serial",
+    "compute_capability",
+    "minor_number",
+    "pcie_generation_board",  # what the board could do in the best of slots
+)
 ENCODED = ("bandwidth_class", "topo_mask", "root_complex_id")
 
 

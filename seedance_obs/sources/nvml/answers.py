@@ -125,6 +125,7 @@ DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
     "nvmlDeviceGetPerformanceState": plain,
     "nvmlDeviceGetFanSpeed": plain,
     "nvmlDeviceGetMaxPcieLinkGeneration": plain,
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration": plain,
     "nvmlDeviceGetMaxPcieLinkWidth": plain,
     "nvmlDeviceGetCurrPcieLinkGeneration": plain,
     "nvmlDeviceGetCurrPcieLinkWidth": plain,

@@ -8,6 +8,7 @@ import ctypes
 import logging
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from seedance_obs.sources.nvml.answers import (
@@ -95,6 +96,7 @@ class PynvmlLibrary:
             "nvmlDeviceGetPlatformInfo": self._platform_info,
             "nvmlDeviceGetAddressingMode": self._addressing_mode,
             "nvmlEventSetWait": self._next_xid,
+            "nvmlDeviceGetTopologyNearestGpus": self._nearest_gpus,
         }
 
     def call(self, function: str, device: str | None = None, *args: int) -> Plain:
@@ -221,6 +223,10 @@ class PynvmlLibrary:
         if code:
             raise NvmlError(code)
 
+    def _nearest_gpus(self, device: str | None, args: tuple[int, ...]) -> Plain:
+        found = self._invoke("nvmlDeviceGetTopologyNearestGpus", self._handle(device), *args)
+        return sorted(_parsed(self._board_of(handle))[1] for handle in found)
+
     def _next_xid(self, _device: str | None, _args: tuple[int, ...]) -> Plain:
         if self._event_set is None:
             boards = self._boards()
@@ -251,8 +257,9 @@ class PynvmlLibrary:
                 return board
         wanted = self._invoke("nvmlDeviceGetPciInfo_v3", handle).busId
         for board in self._boards():
-            if self._invoke("nvmlDeviceGetPciInfo_v3", self._handle(board)).busId == wanted:
-                return board
+            with suppress(self._pynvml.NVMLError):  # another board that is lost
+                if self._invoke("nvmlDeviceGetPciInfo_v3", self._handle(board)).busId == wanted:
+                    return board
         raise NvmlError(NOT_FOUND)
 
 

@@ -19,6 +19,7 @@ _FACTS: dict[str, tuple[str, tuple[int, ...]]] = {
     "minor_number": ("nvmlDeviceGetMinorNumber", ()),
     "compute_capability": ("nvmlDeviceGetCudaComputeCapability", ()),
     "memory_bus_width_bits": ("nvmlDeviceGetMemoryBusWidth", ()),
+    "pcie_generation_board": ("nvmlDeviceGetGpuMaxPcieLinkGeneration", ()),
     "memory_clock_max_mhz": ("nvmlDeviceGetMaxClockInfo", (_MEMORY_CLOCK,)),
 }
 _PLATFORM_FACTS = {

@@ -16,6 +16,7 @@ device at index 2 of GPU 0. Shapes of the answers that are not one number or one
 - `nvmlDeviceGetAttributes_v2` (of a MIG device): NVML's field names to integers
 - `nvmlDeviceGetNvLinkRemotePciInfo_v2(link)`: `{"busId": str}`
 - `nvmlDeviceGetNvLinkCapability(link, capability)`: 0 or 1
+- `nvmlDeviceGetTopologyNearestGpus(level)`: the NVML indices of the GPUs at that level
 - `nvmlDeviceGetTopologyCommonAncestor(index)`: the level (0 to 50) at which the GPU at that NVML
   index is reached; `nvmlDeviceGetP2PStatus(index, capability)`: an nvmlGpuP2PStatus_t towards it
 - `nvmlDeviceGetMemoryAffinity(words, scope)`, `nvmlDeviceGetCpuAffinityWithinScope(words, scope)`

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from seedance_obs.sources.nvml import library as nvml
-from seedance_obs.sources.nvml.asking import number
+from seedance_obs.sources.nvml.asking import number, optional
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary
 from seedance_obs.sources.readings import GpuPair
 
@@ -60,9 +60,20 @@ class Pairs:
 def _pair(library: NvmlLibrary, pair: tuple[int, int], uuids: Sequence[str]) -> GpuPair:
     name, other = f"gpu{pair[0]}", pair[1]
     level = number(library, "nvmlDeviceGetTopologyCommonAncestor", name, other)
+    if level not in LEVELS:
+        level = _level_by_nearest(library, name, other)
     p2p = {}
     for index, capability in enumerate(CAPABILITIES):
         status = number(library, "nvmlDeviceGetP2PStatus", name, other, index)
         if status is not None:
             p2p[capability] = _P2P_WORDS[min(status, len(_P2P_WORDS) - 1)]
-    return GpuPair(uuids[0], uuids[1], level if level in LEVELS else None, p2p)
+    return GpuPair(uuids[0], uuids[1], level, p2p)
+
+
+def _level_by_nearest(library: NvmlLibrary, name: str, other: int) -> int | None:
+    """The level at which a board lists the other among its nearest."""
+    for level in LEVELS:
+        nearest = optional(library, "nvmlDeviceGetTopologyNearestGpus", name, level)
+        if isinstance(nearest, list) and other in nearest:
+            return level
+    return None

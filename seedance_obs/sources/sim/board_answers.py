@@ -156,6 +156,7 @@ BOARD_ANSWERS: Mapping[str, Answer] = {
     "nvmlDeviceGetPciInfo_v3": _pci_info,
     "nvmlDeviceGetCudaComputeCapability": lambda b, _t, _a: list(b.model.compute_capability),
     "nvmlDeviceGetMaxPcieLinkGeneration": lambda b, _t, _a: b.model.pcie_generation,
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration": lambda b, _t, _a: b.model.pcie_generation,
     "nvmlDeviceGetMaxPcieLinkWidth": lambda b, _t, _a: b.model.pcie_width,
     "nvmlDeviceGetCurrPcieLinkGeneration": lambda b, t, _a: b.pcie_generation(t),
     "nvmlDeviceGetCurrPcieLinkWidth": lambda b, _t, _a: b.model.pcie_width,

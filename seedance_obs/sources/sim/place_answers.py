@@ -6,7 +6,7 @@ from seedance_obs.sources.nvml.library import GPU_IS_LOST, NOT_SUPPORTED, NvmlEr
 from seedance_obs.sources.sim.board_answers import Answer, argument
 from seedance_obs.sources.sim.machine import digest
 from seedance_obs.sources.sim.physics import Board
-from seedance_obs.sources.sim.reach import CAPABILITIES, level, p2p_status
+from seedance_obs.sources.sim.reach import CAPABILITIES, SYSTEM, level, p2p_status
 
 WORD_BITS = 64
 WORDS = range(1, 1 << 16)
@@ -30,6 +30,18 @@ def _other(board: Board, t: float, args: tuple[int, ...]) -> int:
 
 def _common_ancestor(board: Board, t: float, args: tuple[int, ...]) -> Plain:
     return level(board.machine, board.gpu.index, _other(board, t, args))
+
+
+def _nearest(board: Board, t: float, args: tuple[int, ...]) -> Plain:
+    wanted = argument(args, 0, range(SYSTEM + 1))
+    machine = board.machine
+    return [
+        other.index
+        for other in machine.gpus
+        if other.index != board.gpu.index
+        and t < machine.lost_at(other.index)
+        and level(machine, board.gpu.index, other.index) == wanted
+    ]
 
 
 def _p2p_status(board: Board, t: float, args: tuple[int, ...]) -> Plain:
@@ -114,6 +126,7 @@ def _platform(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
 
 PLACE_ANSWERS: Mapping[str, Answer] = {
     "nvmlDeviceGetTopologyCommonAncestor": _common_ancestor,
+    "nvmlDeviceGetTopologyNearestGpus": _nearest,
     "nvmlDeviceGetP2PStatus": _p2p_status,
     "nvmlDeviceGetMemoryAffinity": _memory_affinity,
     "nvmlDeviceGetCpuAffinity": _cpu_affinity,

@@ -1,12 +1,14 @@
 """A placement report as a person reads it in a terminal of 80 columns."""
 
+from collections.abc import Iterator
+
 from rich import box
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from seedance_obs.topology.bandwidth import Basis
-from seedance_obs.topology.model import UNSUPPORTED, Absent
+from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent
 from seedance_obs.topology.placement.allocator_score import Allocator
 from seedance_obs.topology.placement.gpu_lists import shown_gpus
 from seedance_obs.topology.placement.placements import Standing
@@ -90,24 +92,46 @@ def _foldable(gpus: str) -> str:
     return gpus if len(gpus) <= GPUS_ON_A_LINE else gpus.replace(",", ", ")
 
 
-def _notes(report: Report) -> list[str]:
+def _notes(report: Report) -> Iterator[str]:
     pairs = [pair for found in report.sets for pair in found.placement.pairs]
     bases = [BASES[basis] for basis in Basis if any(pair.basis is basis for pair in pairs)]
-    notes = [f"GB/s one way, from {'; '.join(bases)}."] if bases else []
-    if any(_unknown(found) for found in report.sets):
-        notes.append(f"{UNKNOWN_SIGN}: not known.  -: there is no such thing.")
+    yield from _alike(report)
+    if bases:
+        yield f"GB/s between two GPUs, one way, from {'; '.join(bases)}."
+    absent = {value for found in report.sets for value in _absent(found)}
+    signs = ((UNKNOWN, UNKNOWN_SIGN, "not known"), (UNSUPPORTED, "-", "there is no such thing"))
+    meanings = [f"{sign}: {meaning}." for value, sign, meaning in signs if value in absent]
+    if meanings:
+        yield "  ".join(meanings)
     if not all(found.exact for found in report.sets):
-        notes.append("Too many sets to look at each: best and worst are those of a greedy search.")
-    return [*notes, f"Plugin score: {Allocator.GO_GPUALLOCATOR}'s, of NVIDIA's device plugin."]
+        yield "Too many sets to look at each: best and worst are those of a greedy search."
+    yield (
+        f"Higher scores are better. plugin: {Allocator.GO_GPUALLOCATOR}, which NVIDIA's device "
+        "plugin asks; HAMi: that of the HAMi scheduler."
+    )
 
 
-def _unknown(found: ReportedSet) -> bool:
+def _alike(report: Report) -> Iterator[str]:
+    """Why the best set is the worst one, too, where it is."""
+    for found in report.sets:
+        if {"best of all", "worst of all"} <= set(found.roles):
+            if len(report.gpus) == report.size:
+                yield "There is one set only: all GPUs."
+            elif isinstance(found.placement.bottleneck, Absent) and report.size > 1:
+                yield "Nothing is known that tells the sets apart."
+            elif found.exact:
+                yield "All sets of this size are as good as each other."
+
+
+def _absent(found: ReportedSet) -> Iterator[Absent]:
+    """Why values that the tables show are not there."""
     placement = found.placement
     shown = [placement.bottleneck, placement.worst_class, placement.numa_spread]
     shown += [value for _, value in found.scores]
     if found.policy:
         shown += [part.value for part in found.policy.contributions]
-    return any(isinstance(value, Absent) for value in shown)
+        shown += [check.found for check in found.policy.checks if isinstance(check.found, Absent)]
+    return (value for value in shown if isinstance(value, Absent))
 
 
 def _policy(report: Report, policy: TopologyPolicy) -> Table:
@@ -145,13 +169,16 @@ def _standing(among: str, standing: Standing) -> str:
         why = "one GPU has no pairs" if standing.regret is UNSUPPORTED else "a bandwidth is unknown"
         return f"Against {pool}: not to be told, {why}."
     told = (
-        f"Against {pool}: {_gigabytes(standing.actual.bottleneck)} GB/s,"
-        f" {standing.regret:.0%} below the best ({_gigabytes(best.bottleneck)};"
-        f" worst {_gigabytes(worst.bottleneck)})"
+        f"Against {pool}: {_gigabytes(standing.actual.bottleneck)} GB/s, {_below(standing.regret)}"
+        f" ({_gigabytes(best.bottleneck)}; worst {_gigabytes(worst.bottleneck)})"
     )
-    if isinstance(standing.percentile, Absent):
+    if isinstance(standing.percentile, Absent) or not standing.regret:
         return f"{told}."
     return f"{told}; {1 - standing.percentile:.0%} of the sets are better."
+
+
+def _below(regret: float) -> str:
+    return f"{regret:.0%} below the best" if regret else "as fast as the best"
 
 
 def _gigabytes(bytes_per_second: float | Absent) -> str:

@@ -18,7 +18,8 @@ _ALL = (CPU, NUMA, GPU_NUMA)
 _TAB_CELLS = {1: (0,), 2: (0, 1), 3: (0, 1, 3)}  # nvidia-smi leaves a cell free before the last
 _LIST = re.compile(r"[0-9]{1,4}(?:-[0-9]{1,4})?(?:,[0-9]{1,4}(?:-[0-9]{1,4})?){0,1023}")
 _NOT_SAID = ("", "N/A", "-1")
-_NODES_PER_GPU = 8  # Grace gives each GPU's memory so many NUMA nodes in a row
+# Grace gives each GPU's memory so many NUMA nodes in a row; all but the first are listed as near.
+_NODES_PER_GPU = 8
 _CELL_WIDTH = 8
 
 
@@ -34,7 +35,7 @@ class Affinity:
 def affinities(grid: Grid) -> dict[str, Affinity]:
     """The affinity of each GPU that has a row; what cannot be read is UNKNOWN, with a warning."""
     rows = [row for row in grid.rows if is_gpu(row.name)]
-    columns = grid.header.affinity if grid.header else _without_header(grid, rows)
+    columns = (grid.header.affinity if grid.header else ()) or _unnamed(grid, rows)
     told: dict[str, list[Affinity]] = {}
     for row in rows:
         tail = row.tail
@@ -60,13 +61,13 @@ def _may_be_cut(rows: Sequence[Row]) -> bool:
     return 0 < values[-1] < max(values) and (tabs[-1] < max(tabs) or not any(tabs))
 
 
-def _without_header(grid: Grid, rows: Sequence[Row]) -> tuple[str, ...]:
+def _unnamed(grid: Grid, rows: Sequence[Row]) -> tuple[str, ...]:
     """Three values behind the cells are the three columns; fewer may be any of them."""
     counts = {len((row.tail or "").split()) for row in rows if not row.open}
     if counts == {len(_ALL)}:
         return _ALL
     if counts - {0}:
-        grid.warnings.append("there is no header: nothing names the affinity columns")
+        grid.warnings.append("no header names the affinity columns: they are not read")
     return ()
 
 
@@ -155,10 +156,13 @@ def _only(numbers: frozenset[int] | Absent) -> int | Absent:
 
 
 def _with_cpus(near: frozenset[int] | Absent, memory: int | Absent) -> frozenset[int] | Absent:
-    """The near nodes without those that are the GPU's own memory."""
+    """The near nodes without GPUs' memory: this one's own, and what runs as long as another's."""
     if isinstance(near, Absent) or isinstance(memory, Absent) or len(near) == 1:
         return near
-    return (near - set(range(memory, memory + _NODES_PER_GPU))) or UNKNOWN
+    rest = near - set(range(memory, memory + _NODES_PER_GPU))
+    starts = {node for node in rest if rest >= set(range(node, node + _NODES_PER_GPU - 1))}
+    spare = {node + step for node in starts for step in range(_NODES_PER_GPU - 1)}
+    return (rest - spare) or UNKNOWN
 
 
 def _numbers(text: str) -> frozenset[int] | Absent | None:

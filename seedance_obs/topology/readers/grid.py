@@ -16,6 +16,8 @@ from seedance_obs.topology.readers.lines import lines_of, ranges
 _LONGEST = 20_000  # characters: no matrix has a longer line
 _LEGEND = re.compile(r"\bLegend\s*:?\s*$")
 _PEER_TO_PEER = re.compile(r"-p2p\b|--p2p_capabilities|=\s*Status Ok")
+_STRING_END = re.compile(r"[`\"'][,;)]*\s*$")
+_MARKUP = str.maketrans({"|": " ", "*": " ", '"': None, "`": None})
 _COMMAND = re.compile(r"\btopo\s+(-\S.*)$")
 
 
@@ -68,7 +70,7 @@ class Grid:
 
 def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
     """The first matrix of a text, or None where it holds none."""
-    lines = [line if len(line) <= _LONGEST else "" for line in lines_of(text)]
+    lines = [_bare(line) if len(line) <= _LONGEST else "" for line in lines_of(text)]
     lines[-1] = alphabet.whole_tokens(lines[-1])
     header, at = _header(lines, alphabet)
     grid = _scan(lines, alphabet, header, at)
@@ -86,6 +88,11 @@ def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
     grid.rows = [row for row in grid.rows if _settle(grid, row, is_end=row is last)]
     _report_missing_rows(grid)
     return grid
+
+
+def _bare(line: str) -> str:
+    """A line of a Markdown table or a quoted string without what marks it as one."""
+    return _STRING_END.sub("", line).translate(_MARKUP)
 
 
 def _header(lines: Sequence[str], alphabet: Alphabet) -> tuple[Header | None, int]:

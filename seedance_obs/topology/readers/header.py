@@ -4,7 +4,10 @@ import re
 from dataclasses import dataclass
 
 CPU, NUMA, GPU_NUMA = "CPU Affinity", "NUMA Affinity", "GPU NUMA ID"
-_AFFINITY = re.compile(r"CPU +Affinity|NUMA +Affinity|GPU +NUMA +ID")
+_AFFINITY = re.compile(
+    r"(?P<cpu>CPU +Affinity)|(?P<own>GPU +NUMA +ID)|(?P<numa>NUMA +Affinity|(?<!\S)NUMA(?!\S))"
+)
+_COLUMN = {"cpu": CPU, "numa": NUMA, "own": GPU_NUMA}
 _NUMBERED = re.compile(r"(?:GPU|NIC)[0-9]{1,4}")
 _MELLANOX = re.compile(r"mlx[0-9]{1,2}_(?:bond_?)?[0-9]{1,3}")
 _GLUED_MELLANOX = re.compile(f"(?:{_MELLANOX.pattern})+")
@@ -44,7 +47,7 @@ def header_of(line: str) -> Header | None:
     at = line.find(CPU)
     return Header(
         devices=tuple(names),
-        affinity=tuple(dict.fromkeys(" ".join(found[0].split()) for found in affinity)),
+        affinity=tuple(dict.fromkeys(_COLUMN[found.lastgroup or ""] for found in affinity)),
         first_at=len(line[: line.index(names[0])].expandtabs()),
         cpu_at=len(line[:at].expandtabs()) if at >= 0 else None,
     )

@@ -8,6 +8,8 @@ _COLOUR = re.compile(
     r"|(?:\u241b|\^\[|\\(?:x1b|033|e|u001b))?\[[0-9;]*m"  # and what copying leaves of them
 )
 _UNSEEN = str.maketrans({"\xa0": " ", "\ufeff": "", "\u200b": "", "\x1b": ""})
+_ESCAPED = re.compile(r"\\t *(?:GPU|Link) ?[0-9]|GPU[0-9]+ *\\t")
+_ESCAPE = re.compile(r"\\+([nt])")
 MOST_WARNINGS = 40
 
 
@@ -15,9 +17,12 @@ def lines_of(text: str) -> list[str]:
     """The lines without colours and CRs; the last one has no end (empty where the text has one).
 
     A leading `# source:` line says where a sample is from and is not part of it: it comes back
-    empty, so that positions stay.
+    empty, so that positions stay. Tabs and line ends that stand as `\\t` and `\\n`, as in JSON, are
+    tabs and line ends.
     """
     clean = _COLOUR.sub("", text).translate(_UNSEEN)
+    if _ESCAPED.search(clean):
+        clean = _ESCAPE.sub(lambda found: "\n" if found[1] == "n" else "\t", clean)
     lines = clean.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines[0].startswith("# source:"):
         lines[0] = ""

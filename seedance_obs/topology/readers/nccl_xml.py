@@ -117,6 +117,8 @@ class _Reader:
             return
         kind = _kind(pci)
         if kind is None:
+            if not _class(pci):
+                self.warnings.append(f"line {pci.line}, <pci>: no class tells what {bus_id} is")
             return
         self.chains[bus_id] = [(switch, Kind.PCIE_SWITCH) for switch in place.switches]
         self.devices[bus_id] = Device(

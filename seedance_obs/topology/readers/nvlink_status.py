@@ -31,6 +31,7 @@ _IDENTITY = re.compile(r"(.*\S)\s*\(UUID:\s*([^)]*)\)")
 _LINK = re.compile(r"\bLink ([0-9]{1,3}):\s*(.*\S)", re.ASCII)
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,9})?) ([GM])B/s", re.ASCII)
 _REMOTE = re.compile(r"Remote Device (\S+):\s+Link ([0-9]{1,4})", re.ASCII)
+_LEFT_OUT = re.compile(r"\s*(?:\.{2,}|…)\s*")
 _INACTIVE = "<inactive>"
 _WHOLE_END = re.compile(r"(?:[GM]B/s|>|\)|[a-z]{4})\s*$")  # a number may have been longer
 _NO_LINKS = re.compile(
@@ -89,6 +90,8 @@ def _gpus(text: str, warnings: list[str]) -> dict[int, _Gpu]:
             current.instead = why.lastgroup or ""
         elif link := _LINK.search(line):
             _add(current, int(link[1]), link[2], is_whole=number < len(lines) - 1)
+        elif current.ports and _LEFT_OUT.fullmatch(line):
+            warnings.append(f"{current.device.name}: dots stand for lines that are left out")
     if orphans:
         warnings.append(f"{_links(orphans)}: the line of their GPU is missing")
     if current is not None and lines[-1].strip() and not _WHOLE_END.search(lines[-1]):
