@@ -82,8 +82,8 @@ def test_nothing_known_is_no_ranking():
     [
         ((), "--size N is wanted, or --gpus LIST of a placement to compare"),
         (("--size", "3"), "a set of 3 GPUs was asked for, and there are 2 to choose from"),
-        (("--size", "1", "--free", "0,9"), "--free: '9' is no GPU here; the GPUs are 0,1"),
-        (("--gpus", "mlx5_0"), "--gpus: 'mlx5_0' is no GPU here; the GPUs are 0,1"),
+        (("--size", "1", "--free", "0,9"), "--free: '9' is no GPU here; the GPUs are 0-1"),
+        (("--gpus", "mlx5_0"), "--gpus: 'mlx5_0' is no GPU here; the GPUs are 0-1"),
         (("--size", "1", "--free", ","), "--free: a list of GPUs such as 0,1,5 or 0-3 is wanted"),
         (("--size", "2", "--gpus", "0"), "the actual set has 1 GPU"),
         (("--size", "1", "--policy", "none.yaml"), "none.yaml: cannot be read: No such file"),
