@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from seedance_obs.topology.model import Absent, Device, Topology
+from seedance_obs.topology.domains import rack_domain
+from seedance_obs.topology.model import Device, Topology
 
 
 def under_name(topology: Topology, host: str) -> Topology:
@@ -23,6 +24,4 @@ def has_nameless_domain(topology: Topology) -> bool:
 
 def is_rack_wide(domain: str, gpus: Iterable[Device]) -> bool:
     """Whether an NVLink domain has the name of the fabric that some of its GPUs have joined."""
-    cluster = domain.rpartition(".")[0].replace("-", "")
-    fabrics = [gpu.fabric for gpu in gpus if not isinstance(gpu.fabric, Absent)]
-    return any(fabric.cluster_uuid == cluster for fabric in fabrics)
+    return domain in {rack_domain(gpu.fabric) for gpu in gpus}
