@@ -10,6 +10,7 @@ from itertools import combinations, takewhile
 
 from seedance_obs.topology.model import (
     UNKNOWN,
+    UNSUPPORTED,
     Absent,
     Device,
     Edge,
@@ -21,6 +22,7 @@ from seedance_obs.topology.model import (
 from seedance_obs.topology.nvlinks import Links, links_between, nvlinks
 from seedance_obs.topology.pci import switches
 
+_PCIE_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _END_DEVICES = (Kind.GPU, Kind.NIC, Kind.NVME)
 
 
@@ -62,6 +64,15 @@ def combined_paths(
     above = _switch_above(devices, edges)
     pairs = (_path(one, other, links, above) for one, other in combinations(ends, 2))
     return (*(path for path in pairs if path), *_to_processors(devices, edges, links))
+
+
+def worst_class(classes: Iterable[str | Absent]) -> str | Absent:
+    """The slowest of some link classes; UNKNOWN if any is, UNSUPPORTED for none at all."""
+    found = list(classes)
+    told = [name for name in found if not isinstance(name, Absent)]
+    if len(told) < len(found):
+        return UNKNOWN
+    return max(told, key=_distance) if told else UNSUPPORTED
 
 
 def _same_card(one: Device, other: Device) -> bool:
@@ -148,3 +159,10 @@ def _to_processors(
     for edge in edges:
         if edge.kind == "c2c":
             yield Path(edge.source, edge.target, nvlinks=edge.links, nvlink_kind=NvLinkKind.C2C)
+
+
+def _distance(link_class: str) -> int:
+    """NVLinks are nearest, the more the nearer; then chip to chip, then PCIe's levels."""
+    if link_class.startswith("NV"):
+        return -int(link_class[2:])
+    return _PCIE_CLASSES.index(link_class) + 1 if link_class in _PCIE_CLASSES else 0

@@ -17,8 +17,6 @@ from seedance_obs.topology.model import (
 from seedance_obs.topology.nvlinks import HIDDEN_SWITCH
 from seedance_obs.topology.pcie_tree import HOST, pcie_tree
 
-MEGA = 1_000_000
-
 
 def wire(
     ends: Sequence[Device], links: Mapping[str, PcieLink]
@@ -60,7 +58,7 @@ def _bandwidth(generation: int | Absent, width: int | Absent) -> float | Absent:
 def _c2c(end: Device) -> Iterator[Edge]:
     if isinstance(end.c2c_links, int) and end.c2c_links > 0:
         rate = end.c2c_mb_per_second
-        total = UNKNOWN if isinstance(rate, Absent) else rate * MEGA
+        total = UNKNOWN if isinstance(rate, Absent) else rate * 1e6
         yield Edge(HOST, end.name, "c2c", end.c2c_links, nominal=total, current=total)
 
 
@@ -91,4 +89,4 @@ def _beyond(name: str, kind: Kind | Absent) -> Device:
 
 def _sum(ports: Iterable[NvLinkPort]) -> float | Absent:
     rates = all_known(port.mb_per_second for port in ports)
-    return rates if isinstance(rates, Absent) else sum(rates) * MEGA
+    return rates if isinstance(rates, Absent) else sum(rates) * 1e6

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from seedance_obs.errors import UsageError
 from seedance_obs.topology.bandwidth import PathModel
+from seedance_obs.topology.distance import worst_class
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent, PcieLevel, Topology
-from seedance_obs.topology.placement.pair_matrix import fewest_nodes, worst_class
+from seedance_obs.topology.placement.pair_matrix import fewest_nodes
 from seedance_obs.topology.placement.placements import Placements
 from tests.topology.hosts_by_hand import (
     bridged_pairs,

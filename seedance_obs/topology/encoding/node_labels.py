@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from seedance_obs.topology.distance import worst_class
 from seedance_obs.topology.domains import domain_is_known, rack_domain
 from seedance_obs.topology.encoding.gpu_place import (
     bandwidth_class,
@@ -27,7 +28,6 @@ from seedance_obs.topology.model import (
     UNSUPPORTED,
     Absent,
     Device,
-    Path,
     Topology,
     known,
 )
@@ -36,8 +36,6 @@ from seedance_obs.topology.products import product
 
 PREFIX = f"{GROUP}/"
 ANNOTATIONS_MAX_BYTES = 256 * 1024
-
-_CLASSES_BEST_FIRST = ("C2C", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,18 +155,9 @@ def _nvlinks(gpu: Device) -> str | None:
 
 def _worst_class(topology: Topology, gpus: Sequence[Device]) -> str | None:
     """The farthest that two GPUs are apart; `NV` without a count, which falls with every link."""
-    classes = [
-        lasting_class(topology.path(one.name, other.name)) for one, other in combinations(gpus, 2)
-    ]
-    found = [name for name in classes if name is not None]
-    if not found or len(found) < len(classes):
-        return None
-    return max(found, key=_CLASSES_BEST_FIRST.index)
-
-
-def lasting_class(path: Path) -> str | None:
-    """`C2C`, `NV` or the PCIe level; None where the path has no class."""
-    return "NV" if path.link_class and path.link_class.startswith("NV") else path.link_class
+    paths = (topology.path(one.name, other.name) for one, other in combinations(gpus, 2))
+    worst = known(worst_class(path.link_class or UNKNOWN for path in paths))
+    return "NV" if worst and worst.startswith("NV") else worst
 
 
 def _with_pairs(

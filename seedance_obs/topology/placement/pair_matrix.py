@@ -9,13 +9,13 @@ from functools import lru_cache
 from itertools import combinations
 
 from seedance_obs.topology.bandwidth import Basis, LinkRate, PathModel, port_rate
+from seedance_obs.topology.distance import worst_class
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Absent, Device, Topology
 from seedance_obs.topology.naming import in_order
 
 # In sums, what a pair of unknown bandwidth takes off; more than any sum of known ones.
 UNKNOWN_PAIR = 1 << 60
 NO_LIMIT = 1 << 60
-PCIE_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +159,3 @@ def fewest_nodes(near: Sequence[frozenset[int]]) -> int:
         return 0
     first, *others = sorted(near, key=len)
     return 1 + min(fewest_nodes([nodes for nodes in others if node not in nodes]) for node in first)
-
-
-def worst_class(classes: Iterable[str | Absent]) -> str | Absent:
-    """The slowest of some link classes; UNKNOWN if any is, UNSUPPORTED for none at all."""
-    found = list(classes)
-    known = [name for name in found if not isinstance(name, Absent)]
-    if len(known) < len(found):
-        return UNKNOWN
-    return max(known, key=_distance) if known else UNSUPPORTED
-
-
-def _distance(link_class: str) -> int:
-    """NVLinks are nearest, the more the nearer; then chip to chip, then PCIe's levels."""
-    if link_class.startswith("NV"):
-        return -int(link_class[2:])
-    return PCIE_CLASSES.index(link_class) + 1 if link_class in PCIE_CLASSES else 0
