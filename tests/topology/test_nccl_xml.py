@@ -63,7 +63,8 @@ def test_every_cut_tells_nothing_wrong(name, step):
 
 def system(*gpus: str, numa: str = "0", more: str = "") -> str:
     pcis = "".join(
-        f'<pci busid="000{n}:00:00.0" class="0x030200"><gpu dev="{n}" sm="90">{links}</gpu></pci>'
+        f'<pci busid="000{n}:00:00.0" class="0x030200" vendor="0x10de">'
+        f'<gpu dev="{n}" sm="90">{links}</gpu></pci>'
         for n, links in enumerate(gpus)
     )
     return f'<system version="1"><cpu numaid="{numa}" affinity="f">{pcis}{more}</cpu></system>'
@@ -100,8 +101,9 @@ def test_sides_that_disagree_give_the_smaller_count():
 
 def test_gpus_without_links_have_none_and_a_vendor_file_does_not_know():
     assert [path.nvlinks for path in read(system("", "")).topology.paths] == [0]
-    bare = system("", "").replace(' sm="90"', "")
-    assert [path.nvlinks for path in read(bare).topology.paths] == [UNKNOWN]
+    for probed in (' sm="90"', ' vendor="0x10de"'):
+        bare = system("", "").replace(probed, "")
+        assert [path.nvlinks for path in read(bare).topology.paths] == [UNKNOWN]
     listed = '<pci busid="0001:00:00.0" class="0x030200" vendor="0x10de"/>'
     topology = read(f'<system version="1"><cpu numaid="0">{listed}</cpu></system>').topology
     assert [gpu.name for gpu in topology.gpus] == ["0001:00:00.0"]
@@ -175,3 +177,10 @@ def test_a_device_without_a_class_is_named():
     reading = read('<system>\n<cpu numaid="0">\n<pci busid="0000:00:1b.0"/>\n</cpu></system>')
     assert not reading.topology.gpus
     assert reading.warnings == ("line 3, <pci>: no class tells what 0000:00:1b.0 is",)
+
+
+def test_prose_that_names_the_root_is_passed_over():
+    prose = "One `<system>`, one `<cpu>`:\n"
+    reading = read(prose + system(""))
+    assert len(reading.topology.gpus) == 1
+    assert not any("unclosed" in warning or "mismatched" in warning for warning in reading.warnings)

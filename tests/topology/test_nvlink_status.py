@@ -156,9 +156,19 @@ def test_the_number_of_a_far_port_at_the_end_may_be_longer():
     assert nvlink_status.read(text).warnings == ("GPU0: the text ends in the middle of a line",)
 
 
-def test_dots_for_lines_that_are_left_out_are_named():
-    text = "GPU 0: A (UUID: x)\n Link 0: 25 GB/s\n....\nGPU 1: A (UUID: y)\n...\n Link 0: 25 GB/s\n"
-    assert nvlink_status.read(text).warnings == ("GPU0: dots stand for lines that are left out",)
+@pytest.mark.parametrize("mark", ["....", "...", "[...]", "[snip]", "\u2026"])
+def test_lines_that_are_left_out_are_named(mark):
+    text = f"GPU 0: A (UUID: x)\n Link 0: 25 GB/s\n {mark}\nGPU 1: A (UUID: y)\n Link 0: 25 GB/s\n"
+    reading = nvlink_status.read(text)
+    assert reading.warnings == ("GPU0: lines are left out behind its links",)
+    assert [gpu.index for gpu in reading.topology.gpus] == [0, 1]
+
+
+def test_a_name_without_a_uuid_is_read_if_its_line_is_whole():
+    text = "GPU 0: Tesla V100\n Link 0: 25 GB/s\nGPU 1: Tesla V1"
+    reading = nvlink_status.read(text)
+    assert [gpu.model for gpu in reading.topology.gpus] == ["Tesla V100", UNKNOWN]
+    assert "GPU1: its name and UUID cannot be read" in reading.warnings
 
 
 def test_links_in_an_escaped_string_are_read():

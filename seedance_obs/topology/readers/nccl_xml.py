@@ -22,12 +22,7 @@ from seedance_obs.topology.model import (
     Reading,
 )
 from seedance_obs.topology.nvlinks import HIDDEN_SWITCH
-from seedance_obs.topology.pci import (
-    NVIDIA,
-    PCI_BRIDGE,
-    kind_of_class,
-    same_switch,
-)
+from seedance_obs.topology.pci import NVIDIA, PCI_BRIDGE, kind_of_class, same_switch
 from seedance_obs.topology.pcie_tree import assembled
 from seedance_obs.topology.readers.xml_text import Element, bits, read_xml
 
@@ -92,9 +87,8 @@ class _Reader:
             processors = [cpu for cpu in processors if cpu.get("host_hash") == first]
         for number, cpu in enumerate(processors):
             numa = _number(cpu.get("numaid"))
-            known = isinstance(numa, int)
             place = _Place(
-                f"cpu{numa}" if known else f"cpu-{number}",
+                f"cpu{numa}" if isinstance(numa, int) else f"cpu-{number}",
                 frozenset({numa}) if isinstance(numa, int) else UNKNOWN,
                 bits(cpu.get("affinity")) or UNKNOWN,
             )
@@ -134,7 +128,8 @@ class _Reader:
             ),
         )
         for gpu in pci.all("gpu"):
-            self.gpu(bus_id, gpu, place)
+            is_probed = bool(gpu.get("sm") and pci.get("vendor"))  # NCCL's own dumps have both
+            self.gpu(bus_id, gpu, place, is_probed=is_probed)
         for nic in pci.all("nic"):
             self.label(bus_id, nic)
 
@@ -151,7 +146,7 @@ class _Reader:
                 self.devices.setdefault(name, Device(name, Kind.NIC, label=name))
                 self.chains[name] = []
 
-    def gpu(self, bus_id: str, gpu: Element, place: _Place) -> None:
+    def gpu(self, bus_id: str, gpu: Element, place: _Place, *, is_probed: bool) -> None:
         self.devices[bus_id] = replace(self.devices[bus_id], index=_index(gpu.get("dev")))
         if not gpu.closed:
             return
@@ -165,7 +160,7 @@ class _Reader:
                 return
             far = self.far_end(nvlink, place)
             links[far] = links.get(far, 0) + count
-        if nvlinks or gpu.get("sm"):  # "sm" is on a GPU that NCCL has probed itself
+        if nvlinks or is_probed:
             self.complete.add(bus_id)
         for far, count in links.items():
             self.link(bus_id, far, count)
@@ -237,12 +232,8 @@ def _hex_class(text: str) -> str:
 
 
 def _pci_id(pci: Element) -> PciId | None:
-    numbers = [_hex(pci.get(name)) for name in PciId._fields]
-    return (
-        PciId(*(number for number in numbers if number is not None))
-        if None not in numbers
-        else None
-    )
+    found = [number for name in PciId._fields if (number := _hex(pci.get(name))) is not None]
+    return PciId(*found) if len(found) == len(PciId._fields) else None
 
 
 def _hex(text: str) -> int | None:

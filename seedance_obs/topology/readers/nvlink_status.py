@@ -27,11 +27,11 @@ from seedance_obs.topology.readers.lines import bounded, lines_of, ranges
 T = TypeVar("T")
 STATUS, REMOTE = "nvlink-s", "nvlink-R"
 _GPU = re.compile(r"\bGPU ([0-9]{1,4}):\s*(.*)", re.ASCII)
-_IDENTITY = re.compile(r"(.*\S)\s*\(UUID:\s*([^)]*)\)")
+_IDENTITY = re.compile(r"(.*\S)\s*\(UUID:\s*([^)]*)\)|([^(]*[^\s(])\s*$")
 _LINK = re.compile(r"\bLink ([0-9]{1,3}):\s*(.*\S)", re.ASCII)
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,9})?) ([GM])B/s", re.ASCII)
 _REMOTE = re.compile(r"Remote Device (\S+):\s+Link ([0-9]{1,4})", re.ASCII)
-_LEFT_OUT = re.compile(r"\s*(?:\.{2,}|…)\s*")
+_LEFT_OUT = re.compile(r"\s*\[?(?:\.{2,}|…|snip)\]?\s*")
 _INACTIVE = "<inactive>"
 _WHOLE_END = re.compile(r"(?:[GM]B/s|>|\)|[a-z]{4})\s*$")  # a number may have been longer
 _NO_LINKS = re.compile(
@@ -83,7 +83,8 @@ def _gpus(text: str, warnings: list[str]) -> dict[int, _Gpu]:
     lines = lines_of(text)
     for number, line in enumerate(lines):
         if found := _GPU.search(line):
-            current = _opened(gpus, int(found[1]), found[2], warnings)
+            is_whole = number < len(lines) - 1
+            current = _opened(gpus, int(found[1]), found[2], warnings, is_whole=is_whole)
         elif current is None:
             orphans.update(int(link[1]) for link in _LINK.finditer(line))
         elif why := _NO_LINKS.search(line):
@@ -91,7 +92,7 @@ def _gpus(text: str, warnings: list[str]) -> dict[int, _Gpu]:
         elif link := _LINK.search(line):
             _add(current, int(link[1]), link[2], is_whole=number < len(lines) - 1)
         elif current.ports and _LEFT_OUT.fullmatch(line):
-            warnings.append(f"{current.device.name}: dots stand for lines that are left out")
+            warnings.append(f"{current.device.name}: lines are left out behind its links")
     if orphans:
         warnings.append(f"{_links(orphans)}: the line of their GPU is missing")
     if current is not None and lines[-1].strip() and not _WHOLE_END.search(lines[-1]):
@@ -99,12 +100,15 @@ def _gpus(text: str, warnings: list[str]) -> dict[int, _Gpu]:
     return gpus
 
 
-def _opened(gpus: dict[int, _Gpu], index: int, identity: str, warnings: list[str]) -> _Gpu:
+def _opened(
+    gpus: dict[int, _Gpu], index: int, identity: str, warnings: list[str], *, is_whole: bool
+) -> _Gpu:
     """The GPU whose line this is: a new one, or one whose other listing stands above."""
     device = Device(f"GPU{index}", Kind.GPU, index=index)
-    if told := _IDENTITY.match(identity):
-        uuid = gpu_uuid(told[2]) or UNKNOWN
-        device = replace(device, label=told[1], model=told[1], uuid=uuid)
+    told = _IDENTITY.match(identity)
+    if told and (told[1] or is_whole):
+        name, uuid = told[1] or told[3], gpu_uuid(told[2] or "") or UNKNOWN
+        device = replace(device, label=name, model=name, uuid=uuid)
     elif identity:
         warnings.append(f"{device.name}: its name and UUID cannot be read")
     known = gpus.setdefault(index, _Gpu(device))

@@ -48,7 +48,8 @@ def read_xml(text: str, root: str) -> tuple[Element | None, tuple[str, ...]]:
     None where no such element begins. A warning names the line of the text, the innermost element
     that was open there, and the reason.
     """
-    start = re.search(rf"<\?xml|<!DOCTYPE|<{root}\b", text)
+    # Prose that names the element has no other tag right behind it.
+    start = re.search(rf"<\?xml|<!DOCTYPE|<{root}\b[^<>]*(?:>\s*(?:<|\Z)|\Z)", text)
     if start is None:
         return None, (f"no <{root}> element",)
     skipped = text[: start.start()].count("\n")
