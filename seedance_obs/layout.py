@@ -101,7 +101,7 @@ class HostLayout:
 
     def _board(self, gpu: MergedGpu, *, present: bool) -> Device:
         pci = self._facts(gpu.pci_bus_id)
-        ports = self._ports_above(pci)
+        ports, mig = self._ports_above(pci), gpu.value("mig_enabled")
         place = gpu.place or GpuPlace()
         return Device(
             name=gpu.pci_bus_id or gpu.uuid,
@@ -121,6 +121,7 @@ class HostLayout:
             c2c_links=_or_unknown(place.c2c_links),
             c2c_mb_per_second=_or_unknown(place.c2c_mb_per_second),
             fabric=_membership(gpu.fabric),
+            mig=UNKNOWN if mig is None else bool(mig),
             present=present,
         )
 

@@ -419,3 +419,12 @@ def test_a_wide_gap_is_no_empty_cell_where_the_columns_are_wide():
     reading = matrix.read(text)
     assert reading.topology.gpus[0].numa is UNKNOWN
     assert reading.warnings == ("GPU0 x CPU Affinity to NUMA Affinity: unreadable",)
+
+
+def test_a_last_row_of_which_only_the_name_is_left_is_no_other_matrix():
+    whole = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\t0-7\t0\nGPU1\t"
+    for cut in ("", "NV", "NV4", "NV4\t X"):
+        reading = matrix.read(whole + cut)
+        assert reading.topology.path("GPU0", "GPU1").link_class == "NV4"
+        assert not any("one more matrix" in warning for warning in reading.warnings)
+        assert any("GPU1" in warning for warning in reading.warnings)

@@ -63,9 +63,10 @@ def bandwidth_class(model: str) -> str | None:
 def topo_mask(topology: Topology, gpu: Device) -> str | None:
     """`0b11110000`: the GPUs of the host in the same NVLink domain, the GPU itself included.
 
-    Bit i, counted from the right, is the GPU with index i, and there are as many digits as the
-    host has GPUs. A GPU that is known to have no NVLinks has its own bit alone. None where it has
-    no index, or where its links, or those of a GPU that may be in its domain, are not known.
+    Bit i, counted from the right, is the GPU with index i, and there is a digit for every index up
+    to the highest of the host. A GPU that is known to have no NVLinks has its own bit alone. None
+    where it has no index, or where its links, or those of a GPU that may be in its domain, are
+    not known.
     """
     if gpu.index is None or not domain_is_known(topology, gpu):
         return None
@@ -77,7 +78,7 @@ def topo_mask(topology: Topology, gpu: Device) -> str | None:
         if not are_apart(topology, members, unsure):
             return None
     bits = sum(1 << index for index in {one.index for one in members} if index is not None)
-    width = max(len(topology.gpus), bits.bit_length())
+    width = 1 + max(one.index for one in topology.gpus if one.index is not None)
     return f"0b{bits:0{width}b}"
 
 

@@ -120,7 +120,7 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
         line = lines[number]
         if grid.rows and _LEGEND.search(line):
             break
-        if header_of(line) is not None:
+        if header_of(line) is not None and not _is_cut_row(line, columns):
             if grid.rows and header is not None:
                 grid.warnings.append(f"line {number + 1}: one more matrix begins; it is not read")
                 lines = lines[:number]
@@ -132,6 +132,11 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
             below = number + 1
     grid.below = list(lines[below:])
     return grid
+
+
+def _is_cut_row(line: str, columns: Sequence[str]) -> bool:
+    """Whether a line is a row of which nothing but the name is left."""
+    return len(columns) > 1 and line.strip() in columns
 
 
 def _command(lines: Sequence[str]) -> str:
