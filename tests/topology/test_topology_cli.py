@@ -133,7 +133,7 @@ def test_a_host_is_drawn_in_eighty_columns(simulated):
 
 def test_what_is_unusual_about_a_gpu_is_in_its_line(simulated):
     mig = run("show", *simulated("h100-mig")).stdout
-    assert "GPU0  0000:18:00.0  gen5 x16  no NVLinks  H100" in mig
+    assert "GPU0  0000:18:00.0  gen5 x16  no NVLinks  MIG on  H100" in mig
     assert mig.count("no NVLinks") == 1
     assert "memory node 12" in run("show", *simulated("gh200")).stdout
     assert (
