@@ -1,5 +1,6 @@
 """Files that are given to commands, and the sentence where one cannot be read."""
 
+import codecs
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +27,18 @@ def contents(files: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
         try:
             with click.open_file(file, "rb") as stream:
                 yield name, stream.read()
-        except OSError as error:
-            raise UsageError(f"{name}: cannot be read: {error.strerror or error}") from error
+        except (OSError, RuntimeError) as error:  # standard input may be closed
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{name}: cannot be read: {reason}") from error
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file that a tool wrote: UTF-8, or UTF-16 where its mark says so (PowerShell).
+
+    What is neither becomes replacement characters, never an error.
+    """
+    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if marked else "utf-8-sig", errors="replace")
 
 
 def text_of(file: Path) -> str:

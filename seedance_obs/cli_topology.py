@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seedance_obs.cli_files import contents, node_of, shown_name, text_of
+from seedance_obs.cli_files import contents, decoded, node_of, shown_name, text_of
 from seedance_obs.errors import SeedanceError, UsageError
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def topology_validate(files: tuple[str, ...], *, limit: int, as_json: bool) -> N
 def _parsed(text: bytes) -> "Reading":
     from seedance_obs.topology.readers.formats import read
 
-    return read(text.decode("utf-8", errors="replace"))
+    return read(decoded(text))
 
 
 def _reading(file: str | None, host: dict[str, str | None]) -> "Reading":

@@ -2,7 +2,6 @@
 
 import platform
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -67,12 +66,10 @@ def _with_its_own_tree(settings: NodeSettings) -> Iterator[NodeSettings]:
     from seedance_obs.sources.sim.hostfs import write_sysfs
 
     machine = load_machine(name.partition("@")[0])
-    epoch = "" if "@" in name else f"@{time.time()}"
     with tempfile.TemporaryDirectory(prefix="seedance-") as folder:
         write_sysfs(machine, Path(folder))
         yield replace(
             settings,
-            nvml_library=f"{settings.nvml_library}{epoch}",
             node_root=folder,
             node_name=settings.node_name or machine.name,
         )

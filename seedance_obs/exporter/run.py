@@ -13,12 +13,19 @@ from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.exporter.sampler import Sampler
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.sources.nvml.source import NvmlSource
+from seedance_obs.sources.nvml.worker import open_library
 
 
 def open_sources(settings: NodeSettings) -> list[Source]:
-    """The sources the settings ask for, most trusted first."""
+    """The sources the settings ask for, most trusted first.
+
+    Raises:
+        UsageError: the simulated machine or the recording cannot be read.
+    """
     sources: list[Source] = []
     if settings.nvml_enabled:
+        if settings.nvml_library != "pynvml":
+            open_library(settings.nvml_library)  # one that cannot be read is refused now
         release = settings.nvml_release_file
         sources.append(
             NvmlSource(

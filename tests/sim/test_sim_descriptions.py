@@ -183,10 +183,20 @@ def test_an_unknown_machine_is_refused(name: str) -> None:
         load_machine(name)
 
 
-@pytest.mark.parametrize("spec", ["h100-nvswitch", "h100-nvswitch@", "@12", "h100-mig@nan"])
-def test_a_simulation_wants_its_epoch(spec: str) -> None:
+@pytest.mark.parametrize("spec", ["h100-nvswitch@", "@12", "h100-mig@nan"])
+def test_an_epoch_is_a_time(spec: str) -> None:
     with pytest.raises(UsageError, match="NAME_OR_PATH@UNIX_SECONDS"):
         open_sim(spec)
+
+
+def test_a_simulation_without_an_epoch_begins_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: 5000.0)
+    now, then = open_sim("gh200"), open_sim("gh200@5000")
+    monkeypatch.setattr("time.time", lambda: 5003.0)
+    for library in (now, then):
+        library.call("nvmlInit")
+    call = ("nvmlDeviceGetTotalEnergyConsumption", "gpu0")
+    assert now.call(*call) == then.call(*call)
 
 
 def test_a_simulation_runs_on_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -219,3 +220,24 @@ def test_a_simulated_machine_that_there_is_not_is_two_and_the_known_ones_are_nam
     result = run("show", "--nvml-library", "sim:gh201")
     assert result.exit_code == 2
     assert "no simulated machine gh201: known are a100-mesh" in result.stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_text_is_read_in_the_encoding_that_its_mark_names(encoding, tmp_path):
+    file = tmp_path / "matrix.txt"
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    file.write_bytes((mark + PAIR).encode(encoding))
+    assert "2 GPUs, 1 NIC, 1 NVLink pair" in run("parse", str(file)).stdout
+
+
+@pytest.mark.parametrize("library", ["sim:gh200@x", "sim:nope", "replay:/no/such/file"])
+def test_a_library_that_cannot_be_read_is_two(library):
+    assert run("show", "--nvml-library", library).exit_code == 2
+
+
+def test_a_closed_standard_input_is_a_sentence():
+    command = [sys.executable, "-m", "seedance_obs", "topology", "show", "-"]
+    line = shlex.join(command) + " <&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("seedance-obs: <stdin>: cannot be read")

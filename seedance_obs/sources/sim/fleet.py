@@ -40,16 +40,19 @@ def load_machine(name_or_path: str | Path) -> Machine:
 def open_sim(spec: str) -> SimNvml:
     """The NVML library of a simulated machine whose epoch is a Unix time.
 
-    `spec` is `NAME_OR_PATH@EPOCH_UNIX_SECONDS`, so that processes which share nothing agree.
+    `spec` is `NAME_OR_PATH@EPOCH_UNIX_SECONDS`, so that processes which share nothing agree;
+    without an epoch the machine's time begins now.
 
     Raises:
         UsageError: the spec or the machine cannot be used.
     """
-    name, _, epoch_text = spec.rpartition("@")
+    name, at, epoch_text = spec.partition("@")
     try:
-        epoch = float(epoch_text)
+        epoch = float(epoch_text) if at else time.time()
     except ValueError:
         epoch = float("nan")
     if not name or not isfinite(epoch):
-        raise UsageError(f"a simulation is written NAME_OR_PATH@UNIX_SECONDS, found {spec!r}")
+        raise UsageError(
+            "a simulation is written NAME_OR_PATH or NAME_OR_PATH@UNIX_SECONDS, found " + repr(spec)
+        )
     return SimNvml(load_machine(name), lambda: time.time() - epoch)
