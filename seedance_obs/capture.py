@@ -140,7 +140,7 @@ def _capture_pci(file: Path, settings: NodeSettings) -> Part:
     gpus = nvidia_gpus(sysfs)
     if gpus is None:
         return Part(file.name, "there is no PCI bus", written=False)
-    others = [endpoint.pci.bus_id for endpoint in endpoints(sysfs)]
+    others = [endpoint.pci.bus_id for endpoint in endpoints(sysfs) or ()]
     devices = {
         name: entry for bus_id in (*gpus, *others) for name, entry in _pci_chain(sysfs, bus_id)
     }

@@ -4,7 +4,7 @@ NVML is believed before sysfs, and what was once known of a device stays known w
 that knew it is away: a GPU that falls off the bus keeps its place, a link that goes down its ends.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +20,7 @@ from seedance_obs.sources.sysfs import (
     read_pci,
 )
 from seedance_obs.topology.distance import combined_paths
-from seedance_obs.topology.domains import domains
+from seedance_obs.topology.domains import FABRIC_COMPLETED, FABRIC_SUCCESS, domains
 from seedance_obs.topology.fabric import faults, healthy
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -38,6 +38,7 @@ from seedance_obs.topology.model import Path as DevicePath
 from seedance_obs.topology.pci import switches, without_inner_levels
 from seedance_obs.topology.pcie_tree import nearest_switch
 from seedance_obs.topology.wiring import wire
+from seedance_obs.wiring_memory import WiringMemory, filled
 
 Value = TypeVar("Value")
 _KINDS = {"gpu": Kind.GPU, "switch": Kind.NVSWITCH, "ibm_npu": Kind.NPU}
@@ -53,30 +54,31 @@ class HostLayout:
         self._pci: dict[str, PciFacts] = {}
         self._endpoints: tuple[Endpoint, ...] = ()
         self._cpu_nodes: frozenset[int] | None = None
-        self._domains: dict[str, str] = {}  # by device name
-        self._links: dict[tuple[str, int], NvLink] = {}  # as they were last up
-        self._pairs: dict[frozenset[str], GpuPair] = {}
+        self._memory = WiringMemory()
         self._laid_out: object = None
         self._topology = Topology(host=host)
 
     def refresh(self) -> None:
         """Read the PCI bus again; what was known stays when it has nothing to say any more."""
         self.gpus_on_bus = len(nvidia_gpus(self._sysfs_root) or ())
-        self._endpoints = tuple(endpoints(self._sysfs_root)) or self._endpoints
+        found = endpoints(self._sysfs_root)
+        self._endpoints = self._endpoints if found is None else tuple(found)
         self._cpu_nodes = cpu_nodes(self._sysfs_root) or self._cpu_nodes
-        for bus_id in self._pci:
-            self._pci[bus_id] = read_pci(self._sysfs_root, bus_id) or self._pci[bus_id]
+        for bus_id, before in self._pci.items():
+            now = read_pci(self._sysfs_root, bus_id)
+            self._pci[bus_id] = before if now is None else filled(now, before)
 
     def lay_out(
         self, gpus: Sequence[MergedGpu], lost: Sequence[MergedGpu], pairs: Iterable[GpuPair]
     ) -> Topology:
         """The topology of the GPUs that answer and of those that did before."""
-        self._pairs.update((frozenset((pair.uuid, pair.other_uuid)), pair) for pair in pairs)
-        boards = [
-            *(self._board(gpu, present=True) for gpu in gpus),
-            *(self._board(gpu, present=False) for gpu in lost),
-        ]
-        laid_out = (boards, self._endpoints, dict(self._pci), dict(self._pairs))
+        self._memory.note_pairs(pairs)
+        boards = [self._board(gpu, present=True) for gpu in gpus]
+        indices = {board.index for board in boards}
+        for board in (self._board(gpu, present=False) for gpu in lost):
+            # NVML numbers what is left anew: an index means the board that has it now.
+            boards.append(replace(board, index=None) if board.index in indices else board)
+        laid_out = (boards, self._endpoints, dict(self._pci), dict(self._memory.pairs))
         if laid_out != self._laid_out:
             self._topology = self._lay_out(boards)
             self._laid_out = laid_out
@@ -88,7 +90,7 @@ class HostLayout:
         names = {board.uuid: board.name for board in boards}
         told = {
             frozenset(names[uuid] for uuid in uuids): pair
-            for uuids, pair in self._pairs.items()
+            for uuids, pair in self._memory.pairs.items()
             if uuids <= names.keys()
         }
         present = [device for device in devices if device.present]
@@ -96,12 +98,13 @@ class HostLayout:
             _as_told(path, told.get(frozenset((path.source, path.target))))
             for path in combined_paths(present, edges)
         )
-        self._name_domains(domains(devices, edges, node=self._host))
-        return Topology(devices, tuple(paths), edges, dict(self._domains), self._host)
+        found = domains(devices, edges, node=self._host)
+        named = self._memory.name_domains(self._host, found, boards)
+        return Topology(devices, tuple(paths), edges, named, self._host)
 
     def _board(self, gpu: MergedGpu, *, present: bool) -> Device:
         pci = self._facts(gpu.pci_bus_id)
-        ports, mig = self._ports_above(pci), gpu.value("mig_enabled")
+        ports, mig = self._ports_above(pci), self._memory.mig(gpu)
         place = gpu.place or GpuPlace()
         return Device(
             name=gpu.pci_bus_id or gpu.uuid,
@@ -120,8 +123,11 @@ class HostLayout:
             nvlinks=self._ports(gpu, present=present),
             c2c_links=_or_unknown(place.c2c_links),
             c2c_mb_per_second=_or_unknown(place.c2c_mb_per_second),
+            c2c_mb_per_second_max=_or_unknown(
+                self._memory.best_c2c(gpu.uuid, place.c2c_mb_per_second)
+            ),
             fabric=_membership(gpu.fabric),
-            mig=UNKNOWN if mig is None else bool(mig),
+            mig=_or_unknown(mig),
             present=present,
         )
 
@@ -158,23 +164,20 @@ class HostLayout:
         """The nearest NUMA nodes that have CPUs: the memory of a GPU may be a node, too."""
         if told and self._cpu_nodes:
             told &= self._cpu_nodes
-        if not told:
-            told = None if pci.numa_node is None else frozenset((pci.numa_node,))
-        return _or_unknown(told)
+        if told:
+            return told
+        near = pci.numa_node
+        if near is None or (self._cpu_nodes and near not in self._cpu_nodes):
+            return UNKNOWN
+        return frozenset((near,))
 
     def _ports(self, gpu: MergedGpu, *, present: bool) -> tuple[NvLinkPort, ...] | Absent:
-        if gpu.value("mig_enabled"):
+        if self._memory.mig(gpu):
             return UNSUPPORTED  # the links are there, but no MIG instance can use them
         if gpu.nvlinks is None:
             return UNKNOWN
-        return tuple(_port(self._wired(gpu, link), present=present) for link in gpu.nvlinks)
-
-    def _wired(self, gpu: MergedGpu, link: NvLink) -> NvLink:
-        """A link that is down, with the far end that it had while it was up."""
-        if link.active:
-            self._links[gpu.uuid, link.link] = link
-            return link
-        return replace(self._links.get((gpu.uuid, link.link), link), active=False)
+        links = (self._memory.link(gpu, link) for link in gpu.nvlinks)
+        return tuple(_port(link, present=present) for link in links)
 
     def _switch_links(self, ends: Iterable[Device]) -> dict[str, PcieLink]:
         names = {
@@ -184,12 +187,6 @@ class HostLayout:
             for name in switches(end.ports)
         }
         return {name: _pcie_link(self._facts(name)) for name in names}
-
-    def _name_domains(self, found: Mapping[str, str]) -> None:
-        """Domains keep their names, whichever of their GPUs is lost; a rack's name comes later."""
-        for name, domain in found.items():
-            if name not in self._domains or not domain.startswith(f"{self._host}."):
-                self._domains[name] = domain
 
 
 def _or_unknown(value: Value | None) -> Value | Absent:
@@ -220,11 +217,12 @@ def _gpu_link(gpu: MergedGpu, pci: PciFacts) -> PcieLink:
 def _port(link: NvLink, *, present: bool) -> NvLinkPort:
     return NvLinkPort(
         port=link.link,
-        active=link.active and present,
+        active=_or_unknown(link.active) if present else False,
         mb_per_second=_or_unknown(link.mb_per_second),
         remote=_or_unknown(link.remote_bus_id),
         remote_kind=_KINDS.get(link.remote_kind, UNKNOWN),
         remote_port=_or_unknown(link.remote_link),
+        p2p=_or_unknown(link.p2p),
     )
 
 
@@ -232,12 +230,17 @@ def _membership(fabric: Fabric | None) -> FabricMembership | Absent:
     if fabric is None:
         return UNKNOWN
     mask = fabric.health_mask
+    fine = healthy(mask, fabric.health_summary)
+    if fabric.state != FABRIC_COMPLETED:
+        fine = None
+    elif fabric.status != FABRIC_SUCCESS:
+        fine = False
     return FabricMembership(
         state=fabric.state,
         status=fabric.status,
         cluster_uuid=fabric.cluster_uuid,
         clique_id=fabric.clique_id,
-        healthy=_or_unknown(healthy(mask, fabric.health_summary)),
+        healthy=_or_unknown(fine),
         faults=() if mask is None else faults(mask),
     )
 

@@ -43,7 +43,8 @@ def host_topology(settings: NodeSettings) -> Topology:
     Raises:
         SourceUnavailableError: the driver, or a page that the settings name, does not answer.
     """
-    sources = open_sources(settings)
+    # A page of dcgm-exporter knows nothing of the wiring that the driver does not.
+    sources = open_sources(replace(settings, dcgm_url="") if settings.nvml_enabled else settings)
     try:
         snapshots = [source.read() for source in sources]
     finally:

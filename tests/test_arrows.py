@@ -24,6 +24,7 @@ MAY_USE = {
         "quantities",
         "sources",
         "topology",
+        "wiring_memory",
     },
 }
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from seedance_obs.merge import Chosen, MergedGpu
 from seedance_obs.quantities import COUNTERS
 from seedance_obs.sources.readings import MigReadings
+from seedance_obs.wiring_memory import filled
 
 
 class BoardMemory:
@@ -47,7 +48,7 @@ class BoardMemory:
             mig=tuple(_named(instance, before.mig) for instance in gpu.mig),
             nvlinks=before.nvlinks if gpu.nvlinks is None else gpu.nvlinks,
             fabric=gpu.fabric or before.fabric,
-            place=gpu.place or before.place,
+            place=filled(gpu.place, before.place) if gpu.place else before.place,
             readings={**gpu.readings, **counters},
             pod_managed=before.pod_managed or bool(gpu.pods),
         )

@@ -15,7 +15,7 @@ from typing import Protocol
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.accounts import Accounts, tenants_of
-from seedance_obs.exporter.link_health import LinkWatch
+from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
 from seedance_obs.exporter.memory import BoardMemory
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
 from seedance_obs.layout import HostLayout
@@ -126,7 +126,7 @@ class Node:
             owners = {pid: user for known in self._owners.values() for pid, user in known.items()}
         self._refresh_pci(now)
         merged = merge(snapshots, self._orders)
-        boards = [self._memory.complete(gpu) for gpu in merged]
+        boards = _one_at_a_place(merged, [self._memory.complete(gpu) for gpu in merged])
         lost = list(self._lost(boards))
         pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
         topology = self._layout.lay_out(boards, lost, pairs)
@@ -144,7 +144,7 @@ class Node:
             gpus=gpus,
             missing=tuple(self._labels[gpu.uuid] for gpu in lost),
             topology=topology,
-            links={gpu.merged.uuid: self._links.watch(gpu.merged, gpu.device) for gpu in gpus},
+            links=self._watch_links(merged, gpus),
             expected_gpus=self._settings.node_expected_gpus
             or max(self._layout.gpus_on_bus, self._most_seen),
             sources={**states, **self._file_system_states()},
@@ -182,10 +182,20 @@ class Node:
     def _lost(self, gpus: Sequence[MergedGpu]) -> Iterator[MergedGpu]:
         """Boards that were seen before; one whose place another has taken was replaced."""
         seen = {gpu.uuid for gpu in gpus}
-        places = {gpu.pci_bus_id for gpu in gpus if gpu.pci_bus_id}
-        for board in self._memory.boards():
-            if board.uuid not in seen and board.pci_bus_id not in places:
+        places: set[str | None] = {gpu.pci_bus_id for gpu in gpus} - {None}
+        lost = [board for board in self._memory.boards() if board.uuid not in seen]
+        for board in sorted(lost, key=lambda board: -board.seen_at):
+            if board.pci_bus_id not in places:
+                places |= {board.pci_bus_id} - {None}
                 yield board
+
+    def _watch_links(
+        self, merged: Sequence[MergedGpu], gpus: Sequence[LocatedGpu]
+    ) -> Mapping[str, LinkHealth]:
+        told = {gpu.uuid: gpu for gpu in merged}
+        return {
+            gpu.merged.uuid: self._links.watch(told[gpu.merged.uuid], gpu.device) for gpu in gpus
+        }
 
     def _locate(self, boards: Sequence[MergedGpu], topology: Topology) -> tuple[LocatedGpu, ...]:
         gpus = []
@@ -209,3 +219,14 @@ class Node:
             elif pid in before:
                 owners[pid] = before[pid]
         return owners
+
+
+def _one_at_a_place(merged: Sequence[MergedGpu], boards: Sequence[MergedGpu]) -> list[MergedGpu]:
+    """The boards without those whose remembered place another board is read at now.
+
+    A page that names boards by UUID alone may go on naming one that was replaced.
+    """
+    owners = {gpu.pci_bus_id: gpu.uuid for gpu in merged if gpu.pci_bus_id}
+    return [
+        board for board in boards if owners.get(board.pci_bus_id or "", board.uuid) == board.uuid
+    ]

@@ -31,7 +31,7 @@ class NvLink:
     link: int
     remote_kind: str  # gpu, switch, ibm_npu or unknown
     remote_bus_id: str | None = None
-    active: bool = True
+    active: bool | None = True  # None: the driver does not say
     mb_per_second: float | None = None  # one way, 1 MB = 10**6 bytes
     version: str | None = None  # the generation, `4.0`
     remote_link: int | None = None  # the port on the far side

@@ -92,15 +92,16 @@ def nvidia_gpus(root: str | Path) -> list[str] | None:
     return [name for name in names if _is_own_gpu(_devices(root) / name)]
 
 
-def endpoints(root: str | Path) -> list[Endpoint]:
+def endpoints(root: str | Path) -> list[Endpoint] | None:
     """The network adapters, NVMe disks and NVSwitches of the host, by address.
 
-    Virtual functions and devices handed to a virtual machine are left out, as for GPUs.
+    Virtual functions and devices handed to a virtual machine are left out, as for GPUs. None where
+    the PCI tree cannot be read.
     """
     try:
         names = sorted(os.listdir(_devices(root)))
     except OSError:
-        return []
+        return None
     found = []
     for name in names:
         device = _devices(root) / name

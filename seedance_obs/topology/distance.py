@@ -152,12 +152,14 @@ def _chain(name: str, above: Mapping[str, str]) -> Iterator[str]:
 def _to_processors(
     devices: Iterable[Device], edges: Iterable[Edge], links: Mapping[str, Links]
 ) -> Iterator[Path]:
+    devices = tuple(devices)
+    here = {device.name for device in devices}
     processors = {device.name for device in devices if device.kind in (Kind.CPU, Kind.NPU)}
     for gpu, its in links.items():
         for peer in sorted(its.peers.keys() & processors):
             yield Path(gpu, peer, nvlinks=its.peers[peer], nvlink_kind=NvLinkKind.DIRECT)
     for edge in edges:
-        if edge.kind == "c2c":
+        if edge.kind == "c2c" and {edge.source, edge.target} <= here:
             yield Path(edge.source, edge.target, nvlinks=edge.links, nvlink_kind=NvLinkKind.C2C)
 
 

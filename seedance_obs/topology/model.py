@@ -102,7 +102,7 @@ class NvLinkPort:
 
     `mb_per_second` is what the driver states for one direction (1 MB = 10**6 bytes). `remote` is
     the far end's canonical PCI address, UNKNOWN where the host cannot see it; `remote_port` the
-    port on that side.
+    port on that side, `p2p` whether the link carries traffic between GPUs.
     """
 
     port: int
@@ -111,6 +111,7 @@ class NvLinkPort:
     remote: str | Absent = UNKNOWN
     remote_kind: Kind | Absent = UNKNOWN
     remote_port: int | Absent = UNKNOWN
+    p2p: bool | Absent = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ class Device:
     nvlinks: tuple[NvLinkPort, ...] | Absent = UNKNOWN
     c2c_links: int | Absent = UNKNOWN  # NVLink-C2C to the CPU of the same module
     c2c_mb_per_second: float | Absent = UNKNOWN  # of all of them together, one way
+    c2c_mb_per_second_max: float | Absent = UNKNOWN  # the most that it ever was
     fabric: FabricMembership | Absent = UNKNOWN
     present: bool = True
     mig: bool | Absent = UNKNOWN  # whether MIG is on

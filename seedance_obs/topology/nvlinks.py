@@ -20,6 +20,7 @@ from seedance_obs.topology.model import (
 )
 
 HIDDEN_SWITCH = "hidden"  # stands for all the switches that a host cannot see
+UNSEEN = "unseen"
 SWITCHES = (Kind.NVSWITCH, Kind.NVLINK_FABRIC)
 
 
@@ -30,6 +31,7 @@ class Links:
     peers: Mapping[str, int]
     fabric: int = 0
     hidden: bool = False  # at least one switch that the host cannot see
+    unseen: int = 0  # to GPUs or processors that nobody names
 
 
 def nvlinks(
@@ -72,18 +74,21 @@ def links_between(
     """How many NVLinks two devices can use between them, and how those run.
 
     Through switches it is the smaller number of links into the fabric. None between them is
-    (0, UNSUPPORTED); UNKNOWN where the links of a GPU that could have some are.
+    (0, UNSUPPORTED); UNKNOWN where the links of a GPU that could have some are, or where both have
+    links to GPUs that nobody names.
     """
     if one.kind is not Kind.GPU or other.kind is not Kind.GPU:
         return 0, UNSUPPORTED
     here, there = links.get(one.name), links.get(other.name)
-    direct = [
-        its.peers[far]
+    told = [
+        its.peers.get(far, 0)
         for its, far in ((here, other.name), (there, one.name))
-        if its and far in its.peers
+        if its and (far in its.peers or not its.unseen)
     ]
-    if direct:
-        return min(direct), NvLinkKind.DIRECT
+    if any(told):
+        return (min(told), NvLinkKind.DIRECT) if min(told) else (0, UNSUPPORTED)
+    if here and there and here.unseen and there.unseen:
+        return UNKNOWN, UNKNOWN
     if any(its is not None and its.fabric == 0 for its in (here, there)):
         return 0, UNSUPPORTED
     if here is None or there is None:
@@ -106,13 +111,17 @@ def _by_ports(ports: Iterable[NvLinkPort], kinds: Mapping[str, Kind]) -> Mapping
     ports = tuple(ports)
     if any(isinstance(port.active, Absent) for port in ports):
         return None
-    return Counter(_far_end(port, kinds) for port in ports if port.active)
+    return Counter(_far_end(port, kinds) for port in ports if port.active and port.p2p is not False)
 
 
 def _far_end(port: NvLinkPort, kinds: Mapping[str, Kind]) -> str:
-    """The device at the far end; what the host cannot tell is taken for a hidden switch."""
+    """The device at the far end; what the host cannot tell is taken for a hidden switch.
+
+    Not so a GPU or a processor without an address, as where a virtual machine has but some of the
+    GPUs of a mesh: whichever it is, nothing follows for two GPUs of this host.
+    """
     if isinstance(port.remote, Absent):
-        return HIDDEN_SWITCH
+        return UNSEEN if port.remote_kind in (Kind.GPU, Kind.NPU, Kind.CPU) else HIDDEN_SWITCH
     known = kinds.get(port.remote, Kind.UNKNOWN) is not Kind.UNKNOWN
     return port.remote if known else HIDDEN_SWITCH
 
@@ -124,5 +133,5 @@ def _links(counts: Mapping[str, int], kinds: Mapping[str, Kind]) -> Links:
         if far == HIDDEN_SWITCH or kinds.get(far) in SWITCHES
     }
     hidden = any(kinds.get(far) is not Kind.NVSWITCH for far in fabric)
-    peers = {far: count for far, count in counts.items() if far not in fabric}
-    return Links(peers, sum(fabric.values()), hidden)
+    peers = {far: count for far, count in counts.items() if far not in fabric and far != UNSEEN}
+    return Links(peers, sum(fabric.values()), hidden, counts.get(UNSEEN, 0))

@@ -57,25 +57,43 @@ def _bandwidth(generation: int | Absent, width: int | Absent) -> float | Absent:
 
 def _c2c(end: Device) -> Iterator[Edge]:
     if isinstance(end.c2c_links, int) and end.c2c_links > 0:
-        rate = end.c2c_mb_per_second
-        total = UNKNOWN if isinstance(rate, Absent) else rate * 1e6
-        yield Edge(HOST, end.name, "c2c", end.c2c_links, nominal=total, current=total)
+        links, now = (end.c2c_links, end.c2c_mb_per_second) if end.present else (0, UNKNOWN)
+        best = end.c2c_mb_per_second_max
+        best = now if isinstance(best, Absent) else best
+        yield Edge(HOST, end.name, "c2c", links, nominal=_mega(best), current=_mega(now))
 
 
 def _nvlinks(devices: dict[str, Device], end: Device) -> Iterator[Edge]:
     bundles: dict[str, list[NvLinkPort]] = {}
     for port in () if isinstance(end.nvlinks, Absent) else end.nvlinks:
-        # A port that is down and names no far end may never have been wired.
-        if isinstance(port.remote, str) or port.active is True:
-            far = HIDDEN_SWITCH if isinstance(port.remote, Absent) else port.remote
-            bundles.setdefault(far, []).append(port)
+        far_end = _far_end(port)
+        if far_end is not None:
+            bundles.setdefault(far_end, []).append(port)
     for far, ports in bundles.items():
         devices.setdefault(far, _beyond(far, ports[0].remote_kind))
         source, target = end.name, far
         if devices[far].kind is Kind.GPU:
             source, target = sorted((end.name, far))
-        active = [port for port in ports if port.active is True]
+        is_lost = not devices[far].present and devices[far].uuid is not UNKNOWN
+        active = [port for port in ports if port.active is True and not is_lost]
         yield Edge(source, target, "nvlink", len(active), _sum(ports), _sum(active))
+
+
+def _far_end(port: NvLinkPort) -> str | None:
+    """Where a port leads, or once led; None for a GPU that nobody names.
+
+    A port that is down and of which nothing more is known may never have been wired.
+    """
+    if isinstance(port.remote, str):
+        return port.remote
+    if port.remote_kind in (Kind.GPU, Kind.NPU):
+        return None
+    was_up = not isinstance(port.mb_per_second, Absent)
+    return HIDDEN_SWITCH if port.active is True or was_up else None
+
+
+def _mega(mb_per_second: float | Absent) -> float | Absent:
+    return mb_per_second if isinstance(mb_per_second, Absent) else mb_per_second * 1e6
 
 
 def _beyond(name: str, kind: Kind | Absent) -> Device:

@@ -132,13 +132,35 @@ def test_the_number_of_a_version_is_no_version(driver, version, text):
     assert ports[3].version is None
 
 
-@pytest.mark.parametrize("code", [UNKNOWN, NOT_SUPPORTED])
-def test_a_port_that_does_not_answer_is_left_out_and_the_rest_is_there(driver, code):
-    driver.fields[STATE, 5] = Refusal(code)
-    driver.changes[STATE_CALL, "gpu0", 5] = Refusal(code)
+def test_a_number_without_a_port_is_left_out_and_the_rest_is_there(driver):
+    driver.fields[STATE, 5] = Refusal(NOT_SUPPORTED)
+    driver.changes[STATE_CALL, "gpu0", 5] = Refusal(NOT_SUPPORTED)
     driver.fields[COUNT, 0] = 17
     ports = read_nvlinks(driver, "gpu0")
     assert [port.link for port in ports] == [link for link in range(18) if link != 5]
+
+
+def test_a_port_that_does_not_say_is_neither_up_nor_down(driver):
+    whole = read_nvlinks(driver, "gpu0")
+    driver.fields[STATE, 5] = Refusal(UNKNOWN)
+    driver.changes[STATE_CALL, "gpu0", 5] = Refusal(UNKNOWN)
+    ports = read_nvlinks(driver, "gpu0")
+    assert ports[5] == NvLink(5, "unknown", active=None)
+    assert [*ports[:5], *ports[6:]] == [*whole[:5], *whole[6:]]
+
+
+def test_nothing_is_known_of_links_none_of_which_says_anything(driver):
+    for link in range(36):
+        driver.fields[STATE, link] = Refusal(UNKNOWN)
+    driver.changes[STATE_CALL] = Refusal(UNKNOWN)
+    assert read_nvlinks(driver, "gpu0") is None
+
+
+@pytest.mark.parametrize(("code", "links"), [(NOT_SUPPORTED, ()), (FUNCTION_NOT_FOUND, None)])
+def test_a_board_that_supports_no_nvlink_has_none(driver, code, links):
+    driver.changes[STATE_CALL] = Refusal(code)
+    driver.changes[FIELDS] = Refusal(code)
+    assert read_nvlinks(driver, "gpu0") == links
 
 
 def test_asking_ends_with_the_last_port_even_where_the_count_is_not_known(driver):
@@ -148,12 +170,13 @@ def test_asking_ends_with_the_last_port_even_where_the_count_is_not_known(driver
 
 
 @pytest.mark.parametrize("count", [None, 18])
-def test_what_a_board_in_mig_mode_does_not_tell_of_its_links_is_unknown(count):
+def test_what_a_board_in_mig_mode_does_not_tell_of_its_links_is_unknown(clock, count):
     driver = Driver("h100-mig")
     driver.call("nvmlInit")
     driver.fields[COUNT, 0] = count
-    assert read_nvlinks(driver, "gpu0") is None
-    assert len(read_nvlinks(driver, "gpu1")) == 18
+    first, second = started(driver, clock).read().gpus[:2]
+    assert first.nvlinks is None
+    assert len(second.nvlinks) == 18
 
 
 def test_a_board_without_bridges_has_ports_that_are_down():

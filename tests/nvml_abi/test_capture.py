@@ -143,7 +143,7 @@ def test_a_host_without_a_driver_is_a_capture_too(tmp_path):
     ("library", "sentence"),
     [
         ("nope", "nvml.library = 'nope': wanted pynvml,"),
-        ("sim:nope", "NAME_OR_PATH@UNIX_SECONDS"),
+        ("sim:nope", "no simulated machine nope: known are"),
         ("replay:/nowhere/nvml.jsonl", "cannot read the NVML recording /nowhere/nvml.jsonl"),
     ],
 )

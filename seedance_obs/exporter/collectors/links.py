@@ -6,6 +6,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, NodeView
+from seedance_obs.topology.domains import rack_domain
 from seedance_obs.topology.fabric import state_name, status_name
 from seedance_obs.topology.model import Absent, FabricMembership
 
@@ -48,15 +49,18 @@ def _fabric(view: NodeView) -> Iterator[Metric]:
     info = InfoMetricFamily(
         "seedance_gpu_fabric",
         "The NVLink fabric of a GPU as its driver sees it: state, the status of joining once "
-        "completed, cluster UUID and clique, and the faults that the driver names.",
+        "completed, cluster UUID and clique of a rack that it has joined, and the faults that the "
+        "driver names.",
         labels=list(GPU_LABELS),
     )
     healthy = _gauge(
-        "seedance_gpu_fabric_healthy", "1 if the driver finds the GPU's NVLink fabric healthy."
+        "seedance_gpu_fabric_healthy",
+        "1 if the GPU has joined its NVLink fabric and the driver finds that healthy; none while "
+        "it joins.",
     )
     for gpu in view.gpus:
-        fabric = gpu.device.fabric
-        if isinstance(fabric, Absent):
+        fabric = view.links[gpu.merged.uuid].fabric
+        if fabric is None:
             continue
         info.add_metric(gpu.labels, _fabric_labels(fabric))
         if isinstance(fabric.healthy, bool):
@@ -67,11 +71,12 @@ def _fabric(view: NodeView) -> Iterator[Metric]:
 def _fabric_labels(fabric: FabricMembership) -> dict[str, str]:
     completed = state_name(fabric.state) == "completed"
     status = "" if isinstance(fabric.status, Absent) else status_name(fabric.status)
+    in_rack = rack_domain(fabric) is not None  # a zero UUID names none
     return {
         "state": state_name(fabric.state),
         "status": status if completed else "",
-        "cluster_uuid": "" if isinstance(fabric.cluster_uuid, Absent) else fabric.cluster_uuid,
-        "clique_id": "" if isinstance(fabric.clique_id, Absent) else str(fabric.clique_id),
+        "cluster_uuid": str(fabric.cluster_uuid) if in_rack else "",
+        "clique_id": str(fabric.clique_id) if in_rack else "",
         "faults": ",".join(fabric.faults),
     }
 

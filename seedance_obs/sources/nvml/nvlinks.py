@@ -21,7 +21,9 @@ _VERSIONS = ("1.0", "2.0", "2.2", "3.0", "3.1", "4.0", "5.0", "6.0")  # nvmlNvli
 
 
 def read_nvlinks(library: NvmlLibrary, name: str) -> tuple[NvLink, ...] | None:
-    """Every port; None where NVML tells of none, as for every board in MIG mode.
+    """Every port; None where NVML tells nothing of any.
+
+    A board that supports no NVLink has none, and so says every board in MIG mode.
 
     Raises:
         NvmlError: the board is lost or the driver is gone.
@@ -29,22 +31,37 @@ def read_nvlinks(library: NvmlLibrary, name: str) -> tuple[NvLink, ...] | None:
     of_board = fields(library, name, (BOARD_SPEED, 0), (LINK_COUNT, 0))
     speed = of_board.get((BOARD_SPEED, 0))
     ports = tuple(_ports(library, name, of_board.get((LINK_COUNT, 0), 0), speed))
+    if not ports:
+        return () if _supports_none(library, name) else None
+    if all(port.active is None for port in ports):
+        return None
     active = next((port.link for port in ports if port.active), None)
     if active is None:
-        return ports or None
+        return ports
     version = _version(library, name, active)
     return tuple(replace(port, version=version) if port.active else port for port in ports)
+
+
+def _supports_none(library: NvmlLibrary, name: str) -> bool:
+    try:
+        library.call("nvmlDeviceGetNvLinkState", name, 0)
+    except NvmlError as error:
+        if error.code in (nvml.GPU_IS_LOST, *DRIVER_GONE):
+            raise
+        return error.code == nvml.NOT_SUPPORTED
+    return False
 
 
 def _ports(
     library: NvmlLibrary, name: str, count: int, board_speed: int | None
 ) -> Iterator[NvLink]:
-    """Each port that has a state; `count` of them are there, if it is not 0."""
+    """Each port; `count` of them are there, if it is not 0."""
     found = 0
     for link in range(MAX_NVLINKS):
         asked = ((STATE, link), (SPEED, link), (REMOTE_LINK, link))
         values = fields(library, name, *asked)
         state, speed, remote_link = (values.get(field) for field in asked)
+        active: bool | None
         try:
             active = _is_active(library, name, link, state)
         except NvmlError as error:
@@ -52,11 +69,13 @@ def _ports(
                 raise
             if error.code == nvml.INVALID_ARGUMENT or (error.code in NEVER_AGAIN and not count):
                 return  # past the last port
-            continue
+            if error.code in NEVER_AGAIN:
+                continue  # a number without a port
+            active = None
         if active:
             yield _active_port(library, name, link, speed or board_speed, remote_link)
         else:
-            yield NvLink(link, "unknown", active=False)
+            yield NvLink(link, "unknown", active=active)
         found += 1
         if found == count:
             return

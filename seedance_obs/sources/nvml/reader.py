@@ -171,7 +171,7 @@ class NvmlReader:
             values=values,
             facts=board.facts,
             mig=tuple(self._read_mig_devices(board)) if board.mig else (),
-            nvlinks=board.nvlinks,
+            nvlinks=None if board.mig and not board.nvlinks else board.nvlinks,
             fabric=board.fabric,
             place=board.place,
             processes=self._read_processes(board),
@@ -179,8 +179,9 @@ class NvmlReader:
 
     def _read_mig_mode(self, board: Board, values: dict[str, float]) -> None:
         mode = self._call_remembering(board, board.name, "nvmlDeviceGetMigMode", ())
-        enabled = isinstance(mode, list) and mode[0] == 1
+        enabled = board.mig and ("nvmlDeviceGetMigMode", board.name, ()) not in board.unsupported
         if isinstance(mode, list):
+            enabled = mode[0] == 1
             values["mig_enabled"] = float(enabled)
         if enabled != board.mig:
             board.mig = enabled
