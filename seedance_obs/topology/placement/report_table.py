@@ -32,9 +32,10 @@ from seedance_obs.topology.placement.set_search import exhaustible
 from seedance_obs.topology.shown_text import folded, printable
 
 SOME = 0.005  # what is less would be rounded to 0%
-# Columns for GPU lists, then for words of the policy: as wide as they are, or folded.
-GPUS_WIDTHS = (None, 16)
-WORDS_WIDTHS = ((None, None), (24, 12))
+# What is tried before the stack: blanks between columns, and the width that GPU lists, or labels
+# and found words of the policy, are folded to.
+SETS_LAYOUTS = ((2, None), (1, None), (1, 12))
+POLICY_LAYOUTS = ((None, None), (24, 12))
 ANY_WIDTH = 10_000
 BASES = {
     Basis.NVLINK: "NVLinks times the rate the driver states or the product has",
@@ -48,14 +49,14 @@ def print_report(report: Report, console: Console) -> None:
     host = f" on {report.topology.host}" if report.topology.host else ""
     _say(console, f"Sets of {report.size} of {len(report.gpus)} GPUs{host}{_free(report)}")
     console.print()
-    tables = (_sets(report, width) for width in GPUS_WIDTHS)
+    tables = (_sets(report, *layout) for layout in SETS_LAYOUTS)
     _show(console, tables, stacked_sets(report, console.width))
     console.print()
     for line in _notes(report):
         _say(console, line, style="dim")
     if report.policy:
         console.print()
-        tables = (_policy(report, report.policy, *widths) for widths in WORDS_WIDTHS)
+        tables = (_policy(report, report.policy, *layout) for layout in POLICY_LAYOUTS)
         _show(console, tables, stacked_policy(report, report.policy, console.width))
     if report.choiceless or report.standings:
         console.print()
@@ -96,12 +97,12 @@ def _why_choiceless(report: Report) -> str:
     return f"every set of free GPUs{looked_at} breaks a constraint"
 
 
-def _table(*columns: str, left: int) -> Table:
+def _table(*columns: str, left: int, gap: int = 2) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        padding=(0, 1, 0, 0),
+        padding=(0, gap - 1, 0, 0),  # the box draws one more
         header_style="bold",
     )
     for place, column in enumerate(columns):
@@ -110,9 +111,9 @@ def _table(*columns: str, left: int) -> Table:
     return table
 
 
-def _sets(report: Report, gpus_width: int | None) -> Table:
+def _sets(report: Report, gap: int, gpus_width: int | None) -> Table:
     columns = ("", "set", "GPUs", "slowest\nGB/s", "mean\nGB/s", "worst\nlink", "NUMA\nnodes")
-    table = _table(*columns, "plugin\nscore", "HAMi\nscore", left=3)
+    table = _table(*columns, "plugin\nscore", "HAMi\nscore", left=3, gap=gap)
     for letter, found in zip(LETTERS, report.sets, strict=False):
         placement = found.placement
         cells = (
