@@ -57,8 +57,7 @@ def _part(part: Contribution) -> str:
 
 
 def _check(check: Check) -> str:
-    found = shown(check.found) if isinstance(check.found, Absent) else ", ".join(check.found)
-    return f"{'met' if check.met else 'broken'} ({found})"
+    return f"{'met' if check.met else 'broken'} ({fact(check)})"
 
 
 def joined_roles(roles: Sequence[str]) -> str:
@@ -68,6 +67,11 @@ def joined_roles(roles: Sequence[str]) -> str:
         what, of, pool = role.partition(" of ")
         pools.setdefault(what + of, []).append(pool)
     return ", ".join(what + "+".join(among) for what, among in pools.items())
+
+
+def fact(check: Check) -> str:
+    """What was found of a constraint's key."""
+    return shown(check.found) if isinstance(check.found, Absent) else ", ".join(check.found)
 
 
 def points(value: float | Absent) -> str:

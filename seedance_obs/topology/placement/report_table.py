@@ -21,6 +21,7 @@ from seedance_obs.topology.placement.report import Report, ReportedSet
 from seedance_obs.topology.placement.report_stack import (
     LETTERS,
     UNKNOWN_SIGN,
+    fact,
     gigabytes,
     joined_roles,
     points,
@@ -199,10 +200,8 @@ def _part(part: Contribution) -> Text:
 
 
 def _check(check: Check, width: int | None) -> Text:
-    found = shown(check.found) if isinstance(check.found, Absent) else ", ".join(check.found)
-    return Text.assemble(
-        ("met", "green") if check.met else ("broken", "red"), ("\n" + _cell(found, width), "dim")
-    )
+    verdict = ("met", "green") if check.met else ("broken", "red")
+    return Text.assemble(verdict, (f"\n{_cell(fact(check), width)}", "dim"))
 
 
 def _standing(among: str, standing: Standing) -> str:
