@@ -27,6 +27,7 @@ from seedance_obs.topology.model import (
     known,
 )
 from seedance_obs.topology.naming import in_order, natural_key, number_list, short_names
+from seedance_obs.topology.shown_text import as_written, printable
 
 # By class: how it looks, and what it means.
 LEGEND = {
@@ -64,7 +65,7 @@ def draw_topology(reading: Reading) -> RenderableType:
         [] if has_tree else [*_in_full(topology, names, numa=not matrices)],
         [*_peer_to_peer(topology, names, also_fine=not matrices)],
         [*_domains(topology, names)],
-        [Text(f"warning: {warning}", style="yellow") for warning in reading.warnings],
+        [as_written(f"warning: {warning}", style="yellow") for warning in reading.warnings],
     ]
     parts: list[RenderableType] = []
     for section in filter(None, sections):
@@ -78,7 +79,7 @@ def _tree(topology: Topology, devices: Sequence[Device], names: dict[str, str]) 
     But where some NUMA nodes are known, a device without one hangs below `NUMA node ?`.
     """
     numbers = _domain_numbers(topology)
-    tree = Tree(Text(topology.host or "host", style="bold"))
+    tree = Tree(as_written(topology.host or "host", style="bold"))
     branches: dict[tuple[str, ...], Tree] = {}
     hung = [device for device in devices if device.kind in IN_TREE]
     unknown = "NUMA node ?" if any(numa_node(device) for device in hung) else None
@@ -87,7 +88,7 @@ def _tree(topology: Topology, devices: Sequence[Device], names: dict[str, str]) 
         branch, steps = tree, steps_of[device.name]
         for depth, step in enumerate(steps, start=1):
             if steps[:depth] not in branches:
-                branches[steps[:depth]] = branch.add(Text(step))
+                branches[steps[:depth]] = branch.add(as_written(step))
             branch = branches[steps[:depth]]
         said = facts(
             device,
@@ -107,7 +108,7 @@ def _steps(device: Device, numa: str | None) -> tuple[str, ...]:
 def _line(device: Device, name: str, words: Sequence[str]) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(name, style="bold" if device.kind is Kind.GPU else "")
-    return text.append("".join(f"  {word}" for word in words))
+    return text.append("".join(f"  {printable(word)}" for word in words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ def _in_full(topology: Topology, names: dict[str, str], *, numa: bool) -> Iterat
     if not said:
         return
     if all(len(told) <= 1 for _, told in said):
-        short = [Text(" ".join([names[device.name], *told])) for device, told in said]
+        short = [as_written(" ".join([names[device.name], *told])) for device, told in said]
         yield Columns(short, padding=(0, 2))
     else:
         yield from (_line(device, names[device.name], told) for device, told in said)
@@ -260,7 +261,7 @@ def _peer_to_peer(
             told = [f"{most} ({counted(len(pairs), 'pair')})"]
             told += [f"{status} ({', '.join(few)})" for status, few in rest]
             name = capability if capability == "p2p" else f"p2p {capability}"
-            yield Text(f"{name}: {'; '.join(told).replace('_', ' ')}")
+            yield as_written(f"{name}: {'; '.join(told).replace('_', ' ')}")
 
 
 def _domains(topology: Topology, names: dict[str, str]) -> Iterator[RenderableType]:
@@ -270,7 +271,7 @@ def _domains(topology: Topology, names: dict[str, str]) -> Iterator[RenderableTy
         reach = " (rack-wide)" if is_rack_wide(domain, gpus) else ""
         # A matrix has no better name for a domain than that of its first GPU.
         name = "" if domain in topology.by_name else f"  {domain}"
-        yield Text(f"NVLink domain {number}{reach}: GPU {number_list(members)}{name}")
+        yield as_written(f"NVLink domain {number}{reach}: GPU {number_list(members)}{name}")
 
 
 def _domain_numbers(topology: Topology) -> dict[str, int]:

@@ -213,6 +213,29 @@ def test_names_are_no_markup(name):
     assert f"NIC0 {name}" in drawn(replace(topology, devices=(*topology.gpus, nic)))
 
 
+@pytest.mark.parametrize("text", ["[/q]", "a[red]y", ":smile:", "n\x1b[31m\udcff"])
+def test_what_others_wrote_is_drawn_as_it_is_and_moves_no_cursor(text):
+    shown = text.replace("\x1b", "\ufffd").replace("\udcff", "\ufffd")
+    here = hgx(gpus=2, nics=1)
+    one, other = here.gpus
+    devices = (
+        replace(one, model=text, pcie_root=f"root {text}"),
+        replace(other, label=text, pcie_switch=text),
+        Device("NIC0", Kind.NIC, 0, label=text),
+    )
+    domains = {gpu.name: f"domain {text}" for gpu in (one, other)}
+    tree = replace(here, host=text, devices=devices, domains=domains)
+    out = drawn(tree, f"line {text}")
+    assert "\x1b" not in out
+    assert out.splitlines()[0] == shown
+    for said in (f"root {shown}", f"switch {shown}", f"domain {shown}", f"warning: line {shown}"):
+        assert said in out
+    assert out.count(shown) >= 8
+    flat = matrix(2, lambda _one, _other: 4, nics=1)
+    nic = Device("NIC0", Kind.NIC, 0, label=text)
+    assert f"NIC0 {shown}" in drawn(replace(flat, devices=(*flat.gpus, nic)))
+
+
 @given(topologies())
 def test_whatever_was_read_can_be_drawn(topology):
     assert drawn(topology)

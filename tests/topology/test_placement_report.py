@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -161,7 +162,8 @@ def test_gpus_are_named_by_index_range_name_uuid_and_address():
     ("text", "message"),
     [
         ("0,9", "--gpus: '9' is no GPU here; the GPUs are 0-7"),
-        ("3-1", "'3-1' is no GPU here"),
+        ("3-1", "--gpus: '3-1': a range goes upwards, such as 1-3"),
+        ("GPU9", "'GPU9' is no GPU here"),
         ("0-999999999999", "'0-999999999999' is no GPU"),
         (" , ", "--gpus: a list of GPUs .* found nothing"),
     ],
@@ -169,6 +171,23 @@ def test_gpus_are_named_by_index_range_name_uuid_and_address():
 def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(text, message):
     with pytest.raises(UsageError, match=message):
         named_gpus(dgx1(), text, option="--gpus")
+
+
+def test_a_gpu_is_called_as_tables_call_it_unless_another_has_that_very_name():
+    plain = host(
+        [replace(gpu(i), name=f"0000:0{i}:00.0") for i in range(3)], lambda _i, _j: PcieLevel.PIX
+    )
+    assert named_gpus(plain, "GPU2,gpu0", option="--free") == ("0000:02:00.0", "0000:00:00.0")
+    crossed = host(
+        [replace(gpu(i), name=f"GPU{1 - i}") for i in range(2)], lambda _i, _j: PcieLevel.PIX
+    )
+    assert named_gpus(crossed, "GPU1", option="--free") == ("GPU1",)
+    assert named_gpus(crossed, "1", option="--free") == ("GPU0",)
+
+
+def test_gpus_without_an_index_are_listed_by_name_in_the_same_style():
+    dark = host([replace(gpu(i), index=None) for i in range(2)], lambda _i, _j: PcieLevel.PIX)
+    assert shown_gpus(dark, names(0, 1)) == "GPU0,GPU1"
 
 
 def test_gpus_are_shown_by_ranges_of_indexes():

@@ -57,11 +57,29 @@ class Report:
     standings: tuple[tuple[str, Standing], ...]
     choiceless: bool
 
+    @property
+    def feasible(self) -> bool:
+        """Whether there is a set to choose.
+
+        False where a policy has no choice, and where too few GPUs are free; a set that is
+        compared is there in any case, so for that alone few free GPUs do no harm.
+        """
+        return not self.choiceless and (self.enough_free or bool(self.standings))
+
+    @property
+    def enough_free(self) -> bool:
+        """Whether the free GPUs suffice for a set of the size."""
+        return self.free is None or len(self.free) >= self.size
+
     def as_json(self) -> dict[str, Any]:
-        """The report as plain data; values that are absent as in `as_json`."""
+        """The report as plain data; values that are absent as in `as_json`.
+
+        `feasible` is as above; the extremes of all GPUs are there even where it is false.
+        """
         return {
             "host": self.topology.host or None,
             "size": self.size,
+            "feasible": self.feasible,
             "gpus": list(self.gpus),
             "free": None if self.free is None else list(self.free),
             "sets": [found.as_json() for found in self.sets],

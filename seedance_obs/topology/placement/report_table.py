@@ -1,9 +1,13 @@
-"""A placement report as a person reads it in a terminal of 80 columns."""
+"""A placement report as a person reads it in a terminal: tables, or blocks where it is narrow.
+
+A number or a range of GPUs is never cut or broken; what does not fit beside each other is stacked.
+"""
 
 from collections.abc import Iterator
 
 from rich import box
 from rich.console import Console, JustifyMethod
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -13,12 +17,27 @@ from seedance_obs.topology.placement.allocator_score import Allocator
 from seedance_obs.topology.placement.gpu_lists import shown_gpus
 from seedance_obs.topology.placement.placements import Standing
 from seedance_obs.topology.placement.policy import Check, Contribution, TopologyPolicy
-from seedance_obs.topology.placement.policy_rules import RULES
 from seedance_obs.topology.placement.report import Report, ReportedSet
+from seedance_obs.topology.placement.report_stack import (
+    LETTERS,
+    UNKNOWN_SIGN,
+    fact,
+    gigabytes,
+    joined_roles,
+    points,
+    shown,
+    stacked_policy,
+    stacked_sets,
+)
+from seedance_obs.topology.placement.set_search import exhaustible
+from seedance_obs.topology.shown_text import folded, printable
 
-LETTERS = "ABCDEFGH"
-UNKNOWN_SIGN = "?"
-GPUS_ON_A_LINE = 16
+SOME = 0.005  # what is less would be rounded to 0%
+# What is tried before the stack: blanks between columns, and the width that GPU lists, or labels
+# and found words of the policy, are folded to.
+SETS_LAYOUTS = ((2, None), (1, None), (1, 12))
+POLICY_LAYOUTS = ((None, None), (24, 12))
+ANY_WIDTH = 10_000
 BASES = {
     Basis.NVLINK: "NVLinks times the rate the driver states or the product has",
     Basis.PCIE: "PCIe generation and width",
@@ -29,67 +48,91 @@ BASES = {
 def print_report(report: Report, console: Console) -> None:
     """Print the sets, the policy's parts and how the actual set compares."""
     host = f" on {report.topology.host}" if report.topology.host else ""
-    console.print(
-        f"Sets of {report.size} of {len(report.gpus)} GPUs{host}{_free(report)}", highlight=False
-    )
-    console.print(_sets(report))
+    _say(console, f"Sets of {report.size} of {len(report.gpus)} GPUs{host}{_free(report)}")
+    console.print()
+    tables = (_sets(report, *layout) for layout in SETS_LAYOUTS)
+    _show(console, tables, stacked_sets(report, console.width))
+    console.print()
     for line in _notes(report):
-        console.print(line, style="dim", highlight=False)
+        _say(console, line, style="dim")
     if report.policy:
         console.print()
-        console.print(_policy(report, report.policy))
-    if report.choiceless:
-        console.print(f"The policy has no choice: {_why_choiceless(report)}.")
-    if report.standings:
+        tables = (_policy(report, report.policy, *layout) for layout in POLICY_LAYOUTS)
+        _show(console, tables, stacked_policy(report, report.policy, console.width))
+    if report.choiceless or report.standings:
         console.print()
+    if report.choiceless:
+        _say(console, f"The policy has no choice: {_why_choiceless(report)}.")
     for among, standing in report.standings:
-        console.print(_standing(among, standing), highlight=False)
+        _say(console, _standing(among, standing))
+
+
+def _say(console: Console, line: str, *, style: str = "") -> None:
+    """A sentence, of which no word and no range of GPUs is broken."""
+    console.print(Text(folded([printable(line)], console.width), style=style), soft_wrap=True)
+
+
+def _show(console: Console, tables: Iterator[Table], stack: Iterator[str]) -> None:
+    """The first table that fits, or else the stack."""
+    options = console.options.update(max_width=ANY_WIDTH)
+    for table in tables:
+        if Measurement.get(console, options, table).maximum <= console.width:
+            console.print(table)
+            return
+    for line in stack:
+        console.print(Text(line), soft_wrap=True)
 
 
 def _free(report: Report) -> str:
     if report.free is None:
         return ""
-    few = "" if len(report.free) >= report.size else " (too few for a set)"
+    few = "" if report.enough_free else " (too few for a set)"
     return f"; free: {shown_gpus(report.topology, report.free)}{few}"
 
 
 def _why_choiceless(report: Report) -> str:
     free = report.gpus if report.free is None else report.free
-    if len(free) < report.size:
+    if not report.enough_free:
         return "there are too few free GPUs"
-    return "every set of free GPUs breaks a constraint"
+    looked_at = "" if exhaustible(len(free), report.size) else " that was looked at"
+    return f"every set of free GPUs{looked_at} breaks a constraint"
 
 
-def _table(*columns: str, left: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+def _table(*columns: str, left: int, gap: int = 2) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, gap - 1, 0, 0),  # the box draws one more
+        header_style="bold",
+    )
     for place, column in enumerate(columns):
         justify: JustifyMethod = "left" if place < left else "right"
-        table.add_column(column, justify=justify, overflow="fold")
+        table.add_column(Text(column), justify=justify, no_wrap=True)
     return table
 
 
-def _sets(report: Report) -> Table:
+def _sets(report: Report, gap: int, gpus_width: int | None) -> Table:
     columns = ("", "set", "GPUs", "slowest\nGB/s", "mean\nGB/s", "worst\nlink", "NUMA\nnodes")
-    table = _table(*columns, "plugin\nscore", "HAMi\nscore", left=3)
-    for column in table.columns:
-        column.no_wrap = column.header != "GPUs"
+    table = _table(*columns, "plugin\nscore", "HAMi\nscore", left=3, gap=gap)
     for letter, found in zip(LETTERS, report.sets, strict=False):
         placement = found.placement
-        table.add_row(
+        cells = (
             letter,
-            "\n".join(found.roles),
-            _foldable(shown_gpus(report.topology, placement.gpus)),
-            _gigabytes(placement.bottleneck),
-            _gigabytes(placement.mean),
-            _shown(placement.worst_class),
-            _shown(placement.numa_spread),
-            *(_shown(value) for _, value in found.scores),
+            joined_roles(found.roles),
+            _cell(shown_gpus(report.topology, placement.gpus), gpus_width),
+            gigabytes(placement.bottleneck),
+            gigabytes(placement.mean),
+            shown(placement.worst_class),
+            shown(placement.numa_spread),
+            *(shown(value) for _, value in found.scores),
         )
+        table.add_row(*map(Text, cells))
     return table
 
 
-def _foldable(gpus: str) -> str:
-    return gpus if len(gpus) <= GPUS_ON_A_LINE else gpus.replace(",", ", ")
+def _cell(text: str, width: int | None) -> str:
+    return printable(text) if width is None else folded([printable(text)], width)
 
 
 def _notes(report: Report) -> Iterator[str]:
@@ -134,32 +177,31 @@ def _absent(found: ReportedSet) -> Iterator[Absent]:
     return (value for value in shown if isinstance(value, Absent))
 
 
-def _policy(report: Report, policy: TopologyPolicy) -> Table:
+def _policy(
+    report: Report, policy: TopologyPolicy, label_width: int | None, found_width: int | None
+) -> Table:
     scored = [found.policy for found in report.sets if found.policy]
-    table = _table(f"policy {policy.name}", "weight", *LETTERS[: len(scored)], left=1)
-    table.columns[0].min_width = max(len(rule) for rule in RULES)
+    title = _cell(f"policy {policy.name}", label_width)
+    table = _table(title, "weight", *LETTERS[: len(scored)], left=1)
     for place, rule in enumerate(policy.rules):
         parts = [_part(found.contributions[place]) for found in scored]
-        table.add_row(rule.type, f"{rule.weight:g}", *parts)
+        table.add_row(Text(rule.type), Text(f"{rule.weight:g}"), *parts)
     table.add_section()
-    totals = [f"{found.total:.1f}" for found in scored]
-    table.add_row("total", f"{policy.most:g}", *totals, style="bold")
+    totals = [Text(f"{found.total:.1f}") for found in scored]
+    table.add_row(Text("total"), Text(f"{policy.most:g}"), *totals, style="bold")
     for place, constraint in enumerate(policy.constraints):
-        table.add_row(str(constraint), "", *(_check(found.checks[place]) for found in scored))
+        checks = [_check(found.checks[place], found_width) for found in scored]
+        table.add_row(Text(_cell(str(constraint), label_width)), Text(), *checks)
     return table
 
 
 def _part(part: Contribution) -> Text:
-    value = part.value
-    shown = _shown(value) if isinstance(value, Absent) else f"x {value:.2f}"
-    return Text.assemble(f"{part.points:.1f}\n", (shown, "dim"))
+    return Text.assemble(f"{part.points:.1f}\n", (points(part.value), "dim"))
 
 
-def _check(check: Check) -> Text:
-    found = _shown(check.found) if isinstance(check.found, Absent) else ", ".join(check.found)
-    return Text.assemble(
-        ("met", "green") if check.met else ("broken", "red"), ("\n" + found, "dim")
-    )
+def _check(check: Check, width: int | None) -> Text:
+    verdict = ("met", "green") if check.met else ("broken", "red")
+    return Text.assemble(verdict, (f"\n{_cell(fact(check), width)}", "dim"))
 
 
 def _standing(among: str, standing: Standing) -> str:
@@ -169,25 +211,18 @@ def _standing(among: str, standing: Standing) -> str:
         why = "one GPU has no pairs" if standing.regret is UNSUPPORTED else "a bandwidth is unknown"
         return f"Against {pool}: not to be told, {why}."
     told = (
-        f"Against {pool}: {_gigabytes(standing.actual.bottleneck)} GB/s, {_below(standing.regret)}"
-        f" ({_gigabytes(best.bottleneck)}; worst {_gigabytes(worst.bottleneck)})"
+        f"Against {pool}: {gigabytes(standing.actual.bottleneck)} GB/s, {_below(standing.regret)}"
+        f" ({gigabytes(best.bottleneck)}; worst {gigabytes(worst.bottleneck)})"
     )
     if isinstance(standing.percentile, Absent) or not standing.regret:
         return f"{told}."
-    return f"{told}; {1 - standing.percentile:.0%} of the sets are better."
+    return f"{told}; {_share(1 - standing.percentile)} of the sets are better."
 
 
 def _below(regret: float) -> str:
-    return f"{regret:.0%} below the best" if regret else "as fast as the best"
+    return f"{_share(regret)} below the best" if regret else "as fast as the best"
 
 
-def _gigabytes(bytes_per_second: float | Absent) -> str:
-    if isinstance(bytes_per_second, Absent):
-        return _shown(bytes_per_second)
-    return f"{bytes_per_second / 1e9:.1f}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, Absent):
-        return "-" if value is UNSUPPORTED else UNKNOWN_SIGN
-    return str(value)
+def _share(ratio: float) -> str:
+    """A share that there is some of: little of it is not `0%`."""
+    return "under 1%" if ratio < SOME else f"{ratio:.0%}"
