@@ -1,6 +1,6 @@
 """The matrices that `nvidia-smi topo` prints, whatever their cells mean.
 
-A grid is a header and rows; where the header is lost, or names fewer columns than the rows have,
+A grid is a header and rows; where the header is lost, or names fewer columns than most rows have,
 each column is the device whose row has its X there.
 """
 
@@ -74,7 +74,7 @@ def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
     lines[-1] = alphabet.whole_tokens(lines[-1])
     header, at = _header(lines, alphabet)
     grid = _scan(lines, alphabet, header, at)
-    if header is not None and any(len(row.cells) > len(header.devices) for row in grid.rows):
+    if 2 * sum(len(row.cells) > len(grid.columns) for row in grid.rows) > len(grid.rows) and header:
         grid = _scan(lines, alphabet, None, at + 1)
         grid.warnings.insert(0, "the header names fewer columns than the rows have: it is not used")
     if not grid.rows and (grid.header is None or not grid.header.affinity):
@@ -106,7 +106,7 @@ def _header(lines: Sequence[str], alphabet: Alphabet) -> tuple[Header | None, in
             last, at = header, number
             if header.affinity and rowless[0] is None:
                 rowless = (header, number)
-        elif last and row_of(line, alphabet, last.devices, is_open=False):
+        elif last and row_of(line, alphabet, last.devices, fields=last.tabs, is_open=False):
             return last, at
     return rowless
 
@@ -115,6 +115,7 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
     """The rows from a line on, to the legend or to the next header."""
     columns = header.devices if header else ()
     grid = Grid(columns, [], header, command=_command(lines[: at + 1]))
+    tabs = header.tabs if header else 0
     below = at + 1 if header else at
     for number in range(below, len(lines)):
         line = lines[number]
@@ -126,7 +127,8 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
                 lines = lines[:number]
                 break
             continue
-        row = row_of(line, alphabet, columns, is_open=number == len(lines) - 1)
+        is_open = number == len(lines) - 1
+        row = row_of(line, alphabet, columns, fields=0 if is_open else tabs, is_open=is_open)
         if row is not None:
             grid.rows.append(row)
             below = number + 1
@@ -173,6 +175,8 @@ def _settle(grid: Grid, row: Row, *, is_end: bool) -> bool:
         return False
     own = grid.columns.index(row.name)
     width = len(grid.columns)
+    if len(row.cells) > width:
+        _drop_surplus(row, own, width)
     selves = [place for place, cell in enumerate(row.cells) if cell == SELF]
     if selves not in ([], [own]) or (not selves and row.cells[own : own + 1] not in ([], [None])):
         grid.warnings.append(f"{row.name}: its X is not in its own column; the row is not read")
@@ -190,6 +194,17 @@ def _settle(grid: Grid, row: Row, *, is_end: bool) -> bool:
     if read < width:
         row.tail = None if behind else ""
     return True
+
+
+def _drop_surplus(row: Row, own: int, width: int) -> None:
+    """Loses what a row with too many words has on the side of its X that the surplus is on."""
+    selves = [place for place, cell in enumerate(row.cells) if cell == SELF]
+    left = own + len(row.cells) - width
+    if selves == [left]:
+        row.cells[:left] = [None] * own
+    elif selves in ([], [own]):
+        kept = row.cells[: own + 1] if selves else []
+        row.cells[:] = [*kept, *[None] * (width - len(kept))]
 
 
 def _ends_in_number(row: Row) -> bool:
