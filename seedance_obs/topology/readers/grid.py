@@ -16,6 +16,7 @@ from seedance_obs.topology.readers.lines import lines_of, ranges
 _LONGEST = 20_000  # characters: no matrix has a longer line
 _LEGEND = re.compile(r"\bLegend\s*:?\s*$")
 _PEER_TO_PEER = re.compile(r"-p2p\b|--p2p_capabilities|=\s*Status Ok")
+_MARKS = re.compile(r"[|*\"`']")
 _STRING_END = re.compile(r"[`\"'][,;)]*\s*$")
 _MARKUP = str.maketrans({"|": " ", "*": " ", '"': None, "`": None})
 _COMMAND = re.compile(r"\btopo\s+(-\S.*)$")
@@ -92,6 +93,8 @@ def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
 
 def _bare(line: str) -> str:
     """A line of a Markdown table or a quoted string without what marks it as one."""
+    if not _MARKS.search(line):
+        return line
     return _STRING_END.sub("", line).translate(_MARKUP)
 
 
@@ -119,7 +122,7 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
     below = at + 1 if header else at
     for number in range(below, len(lines)):
         line = lines[number]
-        if grid.rows and _LEGEND.search(line):
+        if grid.rows and "Legend" in line and _LEGEND.search(line):
             break
         if header_of(line) is not None and not _is_cut_row(line, columns):
             if grid.rows and header is not None:

@@ -47,7 +47,7 @@ def header_of(line: str) -> Header | None:
     """The header that a line is, or None; whatever precedes the first GPU is a shell's noise."""
     if "GPU" not in line:
         return None
-    affinity = list(_AFFINITY.finditer(line))
+    affinity = list(_AFFINITY.finditer(line)) if "NUMA" in line or "Affinity" in line else []
     names = _names(line[: affinity[0].start()] if affinity else line)
     if not names or len(set(names)) < len(names):
         return None
