@@ -163,6 +163,12 @@ def test_junk_in_a_cell_between_tabs_costs_that_cell_only(spoilt, text):
     assert reading.warnings == (f"{row} x {column}: unreadable",)
 
 
+def test_a_device_name_in_the_last_cell_of_a_row_begins_no_other_matrix():
+    text = "\tGPU0\tNIC0\tNIC1\nGPU0\tX\tPIX\tSYS\nNIC0\tPIX\tX\tGPU3\nNIC1\tSYS\tPHB\tX\n"
+    assert levels(text) == {"GPU0-NIC0": "PIX", "GPU0-NIC1": "SYS", "NIC0-NIC1": "PHB"}
+    assert matrix.read(text).warnings == ("NIC0 x NIC1: unreadable",)
+
+
 @given(spoilt_hosts(), junk, junk)
 def test_junk_in_both_cells_of_a_pair_costs_that_pair_only(spoilt, text, other):
     host, row, column = spoilt

@@ -70,7 +70,8 @@ def _names(text: str) -> list[str]:
             return []
         if names or (found and is_gpu(found[0])):
             names += found
-    return names
+    is_row = any(_A_CELL.fullmatch(token) for token in text.partition("GPU")[0].split())
+    return [] if is_row else names
 
 
 def split_names(token: str) -> list[str]:
