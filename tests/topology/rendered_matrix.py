@@ -39,6 +39,7 @@ class Host:
     affinity: dict[str, tuple[str, str, str]]
     generation: int = 3  # how many affinity columns
     legend: dict[str, str] = field(default_factory=dict)
+    spoilt: dict[tuple[str, str], str] = field(default_factory=dict)  # junk by row and column
 
     @property
     def names(self) -> list[str]:
@@ -80,7 +81,10 @@ def rows_of(host: Host) -> list[list[str]]:
     columns = list(COLUMNS[: host.generation])
     rows = [["", *host.names, *columns]]
     for name in host.names:
-        row = [name, *(host.word(name, other) for other in host.names)]
+        row = [
+            name,
+            *(host.spoilt.get((name, other), host.word(name, other)) for other in host.names),
+        ]
         if name in host.affinity:
             cells = list(host.affinity[name][: host.generation])
             row += [*cells[:2], "", cells[2]] if host.generation == 3 else cells
@@ -144,6 +148,7 @@ def with_prose(host: Host) -> list[str]:
 
 
 TAB_STYLES = (with_tabs, with_glued_header, with_escapes, with_labels, with_prose)
+BLANK_STYLES = (with_blanks, with_narrow_columns, with_remnants)
 LOSSY_STYLES = (with_blanks, with_narrow_columns, with_remnants, with_glued_cells)
 
 

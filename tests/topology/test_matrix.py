@@ -1,3 +1,4 @@
+import re
 from itertools import combinations
 
 import pytest
@@ -116,6 +117,86 @@ def test_a_hole_in_one_row_leaves_no_untrue_path(host, style, data):
     lines[at] = lines[at][:start] + filler + lines[at][start + size :]
     topology = matrix.read("\n".join(lines)).topology
     assert {key for key in rendered.untrue(host, topology) if len(key) == 3} == set()
+
+
+def is_junk(text: str) -> bool:
+    """Whether a text is no cell, nor cells whose separators are lost."""
+    return re.fullmatch(r"(?:X|PIX|PXB|PHB|NODE|SYS|SOC|NV[1-9][0-9]{0,2})+", text) is None
+
+
+JUNK_WORDS = ("bad", "ERR", "?", "-", "??", "<--", "N/A", "4", "GPU3", "mlx5_7", "NV", "nv4", "X?")
+SPOILT = ("PIX?", "SYS!", "NV4?", "NV1B", "SYS(!)", "NODE#", "PIX0", "SOC?", "NV0", "(SYS", "=PHB")
+junk_words = st.sampled_from((*JUNK_WORDS, *SPOILT))
+junk = st.one_of(
+    junk_words,
+    st.text("abcxyzPSX0189?!#%&/()<>=+-.,:;", min_size=1, max_size=6).filter(is_junk),
+    st.tuples(st.sampled_from((*rendered.WORDS, "NV4", *JUNK_WORDS, *SPOILT)), junk_words).map(
+        " ".join
+    ),
+    st.tuples(st.sampled_from(rendered.WORDS), st.sampled_from((*rendered.WORDS, "NV4", "OK"))).map(
+        " ".join
+    ),
+    st.just("OK"),
+)
+
+
+@st.composite
+def spoilt_hosts(draw, *, full=False):
+    """A host, and the two devices in whose cell there is junk."""
+    host = draw(rendered.hosts(full=full).filter(lambda host: len(host.names) > 3))
+    return host, *draw(st.permutations(host.names))[:2]
+
+
+def lost(host, topology):
+    """What of the host was not read."""
+    told = rendered.told(topology)
+    return {key for key, value in rendered.truth(host).items() if told.get(key) != value}
+
+
+@settings(max_examples=300)
+@given(spoilt_hosts(), junk)
+def test_junk_in_a_cell_between_tabs_costs_that_cell_only(spoilt, text):
+    host, row, column = spoilt
+    host.spoilt[row, column] = text
+    reading = matrix.read(rendered.text_of(host, rendered.with_tabs))
+    assert lost(host, reading.topology) == set()
+    assert reading.warnings == (f"{row} x {column}: unreadable",)
+
+
+def test_a_device_name_in_the_last_cell_of_a_row_begins_no_other_matrix():
+    text = "\tGPU0\tNIC0\tNIC1\nGPU0\tX\tPIX\tSYS\nNIC0\tPIX\tX\tGPU3\nNIC1\tSYS\tPHB\tX\n"
+    assert levels(text) == {"GPU0-NIC0": "PIX", "GPU0-NIC1": "SYS", "NIC0-NIC1": "PHB"}
+    assert matrix.read(text).warnings == ("NIC0 x NIC1: unreadable",)
+
+
+@given(spoilt_hosts(), junk, junk)
+def test_junk_in_both_cells_of_a_pair_costs_that_pair_only(spoilt, text, other):
+    host, row, column = spoilt
+    host.spoilt.update({(row, column): text, (column, row): other})
+    topology = matrix.read(rendered.text_of(host, rendered.with_tabs)).topology
+    assert rendered.untrue(host, topology) == {}
+    pair = {row, column}
+    assert {key for key in lost(host, topology) if len(key) == 3 and set(key[:2]) != pair} == set()
+    assert {key for key in lost(host, topology) if key[1:] == ("numa",)} == set()
+
+
+@settings(max_examples=300)
+@given(spoilt_hosts(full=True), junk, st.sampled_from(rendered.BLANK_STYLES))
+def test_junk_in_a_cell_between_blanks_costs_that_row_at_most(spoilt, text, style):
+    host, row, column = spoilt
+    host.spoilt[row, column] = text
+    reading = matrix.read(rendered.text_of(host, style))
+    assert rendered.untrue(host, reading.topology) == {}
+    paths = {key[:2] for key in lost(host, reading.topology) if len(key) == 3}
+    assert paths <= {(row, column), (column, row)}
+    affinity = {
+        key[0] for key in lost(host, reading.topology) if len(key) == 2 and key[1] != "domain"
+    }
+    assert affinity <= {row}
+    assert set(reading.topology.by_name) == set(host.names)
+    is_told = text.split()[0] == host.word(row, column)  # the junk is behind a true last word
+    assert is_told or any(row in warning for warning in reading.warnings)
+    assert not any("it is not used" in warning for warning in reading.warnings)
 
 
 PIECES = (

@@ -39,7 +39,7 @@ def affinities(grid: Grid) -> dict[str, Affinity]:
     told: dict[str, list[Affinity]] = {}
     for row in rows:
         tail = row.tail
-        is_cut = row.open or (row is rows[-1] and _may_be_cut(rows))
+        is_cut = row.open or (row is rows[-1] and _may_be_cut(rows, len(columns)))
         if is_cut and tail and not row.open:
             tail = tail[: len(tail) - len(tail.split()[-1])] if not tail[-1].isspace() else tail
         values = _values(grid, row, tail, columns, is_cut=is_cut)
@@ -53,11 +53,11 @@ def affinities(grid: Grid) -> dict[str, Affinity]:
     return {name: said[0] for name, said in told.items()}
 
 
-def _may_be_cut(rows: Sequence[Row]) -> bool:
+def _may_be_cut(rows: Sequence[Row], most: int) -> bool:
     """Whether the last row tells less than another one does, and has not all its tabs either."""
     tails = [row.tail or "" for row in rows]
     tabs = [tail.count("\t") for tail in tails]
-    values = [len(tail.split()) for tail in tails]
+    values = [min(len(tail.split()), most) for tail in tails]
     return 0 < values[-1] < max(values) and (tabs[-1] < max(tabs) or not any(tabs))
 
 

@@ -1,8 +1,9 @@
 """The cells of a matrix's row: words of a small alphabet, whole, glued together or destroyed."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 SELF = "X"
 _MOST_NOISE = 12  # words of a shell, a log or srun before a row's name
@@ -13,20 +14,31 @@ _AFFINITY = re.compile(r"[0-9]|N/A")
 class Alphabet:
     """The words that cells are made of: plain ones, and a stem that carries a number (`NV12`).
 
-    A line with one of the `foreign` words is of another kind of matrix.
+    A line with at least as many of the `foreign` words is of another kind of matrix.
     """
 
     def __init__(self, *words: str, stem: str = "", foreign: str) -> None:
         self.words = frozenset((SELF, *words))
         longest_first = sorted(self.words, key=len, reverse=True)
         numbered = f"|{stem}[1-9][0-9]{{0,2}}(?=[A-Z]|$)" if stem else ""
+        begun = f"|{stem}[1-9]" if stem else ""
         self._cell = re.compile("|".join(longest_first) + numbered)
         self._foreign = re.compile(rf"(?<!\S)(?:{foreign})(?!\S)")
         self._whole = re.compile(rf"(?:{'|'.join(longest_first)}|N/A)$")
+        self._start = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(longest_first)}{begun})")
 
-    def has_foreign(self, text: str) -> bool:
-        """Whether a foreign word stands alone in the text."""
-        return self._foreign.search(text) is not None
+    def may_be_in(self, line: str) -> bool:
+        """Whether a cell may start anywhere in a line: a cheap test, for most lines are a log's."""
+        return self._start.search(line) is not None
+
+    def foreign_in(self, text: str) -> int:
+        """How many foreign words stand alone in the text."""
+        return len(self._foreign.findall(text))
+
+    def word(self, text: str) -> str | None:
+        """The one word that a text is, or None."""
+        cells, rest = self.split(text)
+        return text if len(cells) == 1 and not rest else None
 
     def split(self, token: str) -> tuple[list[str], str]:
         """The cells that a token starts with, and the rest of it that is none."""
@@ -65,23 +77,36 @@ class Row:
     open: bool = False
 
 
-def row_of(line: str, alphabet: Alphabet, columns: Collection[str], *, is_open: bool) -> Row | None:
+def row_of(
+    line: str, alphabet: Alphabet, columns: Sequence[str], *, fields: int = 0, is_open: bool
+) -> Row | None:
     """The row that a line is, or None.
 
     A row is a column's name (a GPU's where `columns` is empty, for want of a header) and cells
     behind it; shells put their noise before the name. At least half of the cells must be readable,
-    which keeps prose out.
+    which keeps prose out. `fields` is how many tabs a whole row of nvidia-smi has here.
     """
+    if not alphabet.may_be_in(line):
+        return None
     tokens = list(_TOKEN.finditer(line))
     for position, token in enumerate(tokens[:_MOST_NOISE]):
         found = _name_of(token[0], alphabet, columns, first=position == 0)
         if found is None:
             continue
-        if alphabet.has_foreign(line[token.end() :]):
-            return None
         name, glued = found
-        cells, tail_at, torn = _cells(tokens[position + 1 :], glued, alphabet, len(columns))
+        torn = False
+        tabbed = None
+        if columns and not glued:
+            own = columns.index(name)
+            tabbed = _tabbed(line[token.end() :], alphabet, own, len(columns), fields)
+        if tabbed is not None:
+            cells, tail_at = tabbed[0], token.end() + tabbed[1]
+        else:
+            cells, tail_at, torn = _cells(tokens[position + 1 :], glued, alphabet, len(columns))
         readable = sum(cell is not None for cell in cells)
+        foreign = alphabet.foreign_in(line[token.end() :])
+        if foreign and foreign >= readable - cells.count(SELF):
+            return None
         if not readable or 2 * readable < len(cells):
             continue
         tail_at = max(tail_at, token.end())
@@ -99,11 +124,13 @@ def row_of(line: str, alphabet: Alphabet, columns: Collection[str], *, is_open: 
 
 
 def _name_of(
-    token: str, alphabet: Alphabet, columns: Collection[str], *, first: bool
+    token: str, alphabet: Alphabet, columns: Sequence[str], *, first: bool
 ) -> tuple[str, list[str]] | None:
     """A row's name and the cells glued to it."""
     if token in columns:
         return token, []
+    if columns and not token.startswith(tuple(columns)):
+        return None
     names = sorted(columns, key=len, reverse=True) if columns else _leading_gpu(token)
     for name in names:
         if token.startswith(name):
@@ -123,22 +150,49 @@ def _nic_like(token: str) -> bool:
     return re.fullmatch(r"NIC[0-9]+|(?=[^0-9_]*[0-9_])[a-z][a-z0-9_.-]*", token) is not None
 
 
+def _tabbed(
+    rest: str, alphabet: Alphabet, own: int, expected: int, fields: int
+) -> tuple[list[str | None], int] | None:
+    """The cells between tabs and where the text behind them starts, or None where a tab is lost.
+
+    No tab is lost where the row's X is in its own field, and the last one holds a word or the row
+    has as many tabs as a whole one.
+    """
+    lead, *found = rest.split("\t")
+    texts = [text.strip() for text in found]
+    if lead.strip() or len(texts) < expected or texts[own] != SELF:
+        return None
+    cells = [None if text == SELF else alphabet.word(text) for text in texts]
+    cells[own] = SELF
+    if cells[expected - 1] is None and (len(texts) != fields or not texts[expected - 1]):
+        return None
+    width = expected
+    while width < len(cells) and cells[width] is not None:
+        width += 1
+    return cells[:width], len(lead) + sum(1 + len(text) for text in found[:width])
+
+
 def _cells(
     tokens: list[re.Match[str]], glued: list[str], alphabet: Alphabet, expected: int
 ) -> tuple[list[str | None], int, bool]:
-    """The cells, where the text behind them starts, and whether a cell is torn into it."""
+    """The cells, where the text behind them starts, and whether a cell is torn into it.
+
+    A word with anything else at its end is one lost cell, not a word: the mark may say why not.
+    """
     cells: list[str | None] = [*glued]
     end = 0
-    for token in tokens:
+    for token, after in zip_longest(tokens, tokens[1:]):
         found, rest = alphabet.split(token[0])
-        if not found and (len(cells) >= expected or _AFFINITY.match(token[0])):
+        is_last = after is None or alphabet.word(after[0]) is None
+        if not found and (len(cells) >= expected or (is_last and _AFFINITY.match(token[0]))):
             break
-        cells += found
         end = token.end()
-        if rest and len(cells) < expected and not _AFFINITY.match(rest):
+        if not rest:
+            cells += found
+        elif len(cells) + len(found) >= expected and (is_last and _AFFINITY.match(rest)):
+            return [*cells, *found], end, True
+        else:
             cells.append(None)
-            if len(cells) >= expected:
+            if len(cells) >= expected and is_last:
                 return cells, end, True
-        elif rest:
-            return cells, end, True
     return cells, end, False

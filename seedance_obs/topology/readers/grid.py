@@ -1,6 +1,6 @@
 """The matrices that `nvidia-smi topo` prints, whatever their cells mean.
 
-A grid is a header and rows; where the header is lost, or names fewer columns than the rows have,
+A grid is a header and rows; where the header is lost, or names fewer columns than most rows have,
 each column is the device whose row has its X there.
 """
 
@@ -16,6 +16,7 @@ from seedance_obs.topology.readers.lines import lines_of, ranges
 _LONGEST = 20_000  # characters: no matrix has a longer line
 _LEGEND = re.compile(r"\bLegend\s*:?\s*$")
 _PEER_TO_PEER = re.compile(r"-p2p\b|--p2p_capabilities|=\s*Status Ok")
+_MARKS = re.compile(r"[|*\"`']")
 _STRING_END = re.compile(r"[`\"'][,;)]*\s*$")
 _MARKUP = str.maketrans({"|": " ", "*": " ", '"': None, "`": None})
 _COMMAND = re.compile(r"\btopo\s+(-\S.*)$")
@@ -74,7 +75,7 @@ def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
     lines[-1] = alphabet.whole_tokens(lines[-1])
     header, at = _header(lines, alphabet)
     grid = _scan(lines, alphabet, header, at)
-    if header is not None and any(len(row.cells) > len(header.devices) for row in grid.rows):
+    if 2 * sum(len(row.cells) > len(grid.columns) for row in grid.rows) > len(grid.rows) and header:
         grid = _scan(lines, alphabet, None, at + 1)
         grid.warnings.insert(0, "the header names fewer columns than the rows have: it is not used")
     if not grid.rows and (grid.header is None or not grid.header.affinity):
@@ -92,6 +93,8 @@ def grid_of(text: str, alphabet: Alphabet) -> Grid | None:
 
 def _bare(line: str) -> str:
     """A line of a Markdown table or a quoted string without what marks it as one."""
+    if not _MARKS.search(line):
+        return line
     return _STRING_END.sub("", line).translate(_MARKUP)
 
 
@@ -106,7 +109,7 @@ def _header(lines: Sequence[str], alphabet: Alphabet) -> tuple[Header | None, in
             last, at = header, number
             if header.affinity and rowless[0] is None:
                 rowless = (header, number)
-        elif last and row_of(line, alphabet, last.devices, is_open=False):
+        elif last and row_of(line, alphabet, last.devices, fields=last.tabs, is_open=False):
             return last, at
     return rowless
 
@@ -115,10 +118,11 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
     """The rows from a line on, to the legend or to the next header."""
     columns = header.devices if header else ()
     grid = Grid(columns, [], header, command=_command(lines[: at + 1]))
+    tabs = header.tabs if header else 0
     below = at + 1 if header else at
     for number in range(below, len(lines)):
         line = lines[number]
-        if grid.rows and _LEGEND.search(line):
+        if grid.rows and "Legend" in line and _LEGEND.search(line):
             break
         if header_of(line) is not None and not _is_cut_row(line, columns):
             if grid.rows and header is not None:
@@ -126,7 +130,8 @@ def _scan(lines: Sequence[str], alphabet: Alphabet, header: Header | None, at: i
                 lines = lines[:number]
                 break
             continue
-        row = row_of(line, alphabet, columns, is_open=number == len(lines) - 1)
+        is_open = number == len(lines) - 1
+        row = row_of(line, alphabet, columns, fields=0 if is_open else tabs, is_open=is_open)
         if row is not None:
             grid.rows.append(row)
             below = number + 1
@@ -173,6 +178,8 @@ def _settle(grid: Grid, row: Row, *, is_end: bool) -> bool:
         return False
     own = grid.columns.index(row.name)
     width = len(grid.columns)
+    if len(row.cells) > width:
+        _drop_surplus(row, own, width)
     selves = [place for place, cell in enumerate(row.cells) if cell == SELF]
     if selves not in ([], [own]) or (not selves and row.cells[own : own + 1] not in ([], [None])):
         grid.warnings.append(f"{row.name}: its X is not in its own column; the row is not read")
@@ -190,6 +197,17 @@ def _settle(grid: Grid, row: Row, *, is_end: bool) -> bool:
     if read < width:
         row.tail = None if behind else ""
     return True
+
+
+def _drop_surplus(row: Row, own: int, width: int) -> None:
+    """Loses what a row with too many words has on the side of its X that the surplus is on."""
+    selves = [place for place, cell in enumerate(row.cells) if cell == SELF]
+    left = own + len(row.cells) - width
+    if selves == [left]:
+        row.cells[:left] = [None] * own
+    elif selves in ([], [own]):
+        kept = row.cells[: own + 1] if selves else []
+        row.cells[:] = [*kept, *[None] * (width - len(kept))]
 
 
 def _ends_in_number(row: Row) -> bool:

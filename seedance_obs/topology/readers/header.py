@@ -13,6 +13,7 @@ _MELLANOX = re.compile(r"mlx[0-9]{1,2}_(?:bond_?)?[0-9]{1,3}")
 _GLUED_MELLANOX = re.compile(f"(?:{_MELLANOX.pattern})+")
 _NAME = re.compile(r"(?=[^0-9_]*[0-9_])[A-Za-z][A-Za-z0-9_.-]{0,40}")
 _GPU = re.compile(r"GPU[0-9]{1,4}")
+_FREE_CELLS = {3: 1}  # nvidia-smi leaves a cell free before the last of three
 # A row that has lost its X looks like a header but for these.
 _A_CELL = re.compile(r"(?:NV[0-9]+|PIX|PXB|PHB|NODE|SYS|SOC)+")
 
@@ -30,6 +31,12 @@ class Header:
     first_at: int = 0
     cpu_at: int | None = None
 
+    @property
+    def tabs(self) -> int:
+        """How many tabs a row of a GPU has where none is lost."""
+        affinity = len(self.affinity)
+        return len(self.devices) + affinity + _FREE_CELLS.get(affinity, 0)
+
 
 def is_gpu(name: str) -> bool:
     """Whether a column's name is a GPU's."""
@@ -40,7 +47,7 @@ def header_of(line: str) -> Header | None:
     """The header that a line is, or None; whatever precedes the first GPU is a shell's noise."""
     if "GPU" not in line:
         return None
-    affinity = list(_AFFINITY.finditer(line))
+    affinity = list(_AFFINITY.finditer(line)) if "NUMA" in line or "Affinity" in line else []
     names = _names(line[: affinity[0].start()] if affinity else line)
     if not names or len(set(names)) < len(names):
         return None
@@ -56,12 +63,15 @@ def header_of(line: str) -> Header | None:
 def _names(text: str) -> list[str]:
     names: list[str] = []
     for token in text.split():
+        if not names and not token.startswith("GPU"):
+            continue
         found = split_names(token)
         if names and not found:
             return []
         if names or (found and is_gpu(found[0])):
             names += found
-    return names
+    is_row = any(_A_CELL.fullmatch(token) for token in text.partition("GPU")[0].split())
+    return [] if is_row else names
 
 
 def split_names(token: str) -> list[str]:

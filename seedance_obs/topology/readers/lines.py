@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 _COLOUR = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]"  # escape sequences as printed
-    r"|(?:\u241b|\^\[|\\(?:x1b|033|e|u001b))?\[[0-9;]*m"  # and what copying leaves of them
+    r"|\u241b\[[0-9;]*m|\^\[\[[0-9;]*m|\[[0-9;]*m"  # and what copying leaves of them
+    r"|\\(?:x1b|033|e|u001b)\[[0-9;]*m"
 )
 _UNSEEN = str.maketrans({"\xa0": " ", "\ufeff": "", "\u200b": "", "\x1b": ""})
 _ESCAPED = re.compile(r"\\t *(?:GPU|Link) ?[0-9]|GPU[0-9]+ *\\t")

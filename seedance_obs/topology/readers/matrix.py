@@ -107,7 +107,7 @@ def _device(name: str, where: Affinity, label: str) -> Device:
 def _labels(grid: Grid) -> dict[str, str]:
     """The RDMA names of the legend by NIC."""
     labels: dict[str, str] = {}
-    for line in grid.below:
+    for line in filter(lambda line: "NIC" in line, grid.below):
         for name, label in _NIC_NAME.findall(line):
             labels.setdefault(name, label)
     cut = _NIC_CUT.search(grid.below[-1]) if grid.ends_open else None
