@@ -196,7 +196,8 @@ def topology_placements(
     then the number of NUMA nodes.
 
     With --free there are also the best and the worst set of free GPUs. With --gpus, such a set is
-    compared to the best. With --policy every set is scored by the rules of a file such as
+    compared to the best. Where too few GPUs are free, or the policy allows no set, the command
+    exits with 1. With --policy every set is scored by the rules of a file such as
 
     \b
         apiVersion: topology.seedance.io/v1
@@ -208,6 +209,11 @@ def topology_placements(
             - {type: numa-locality, weight: 80}
           constraints:
             - {key: gpu-count, operator: Gt, value: 1}
+
+    Rules: nvlink-proximity, numa-locality, pcie-proximity, nic-locality (a near adapter for every
+    GPU), domain-packing (leave whole NVLink domains free). Keys of constraints: gpu-count,
+    numa-nodes, nvlink-domains, pcie-roots, gpu-model, worst-link-class, bottleneck-gbps, mean-gbps
+    (10^9 bytes per second); operators as in Kubernetes: In, NotIn, Exists, DoesNotExist, Gt, Lt.
     """
     from seedance_obs.topology.placement.gpu_lists import named_gpus
     from seedance_obs.topology.placement.report import report
@@ -223,12 +229,13 @@ def topology_placements(
     result = report(found, size=size, free=names["free"], actual=names["gpus"], policy=policy)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2))
-        return
-    from rich.console import Console
+    else:
+        from rich.console import Console
 
-    from seedance_obs.topology.placement.report_table import print_report
+        from seedance_obs.topology.placement.report_table import print_report
 
-    print_report(result, Console(highlight=False))
+        print_report(result, Console(highlight=False))
+    sys.exit(0 if result.feasible else 1)
 
 
 @topology.command("validate")

@@ -133,6 +133,14 @@ def test_disks_have_distances_too(laid_out):
     assert classes == ["NODE", "NODE", "SYS", "SYS"]
 
 
+def test_boards_without_nvlink_have_none_and_that_is_known(laid_out):
+    topology = laid_out("4x-l40s")
+    assert {gpu.nvlinks for gpu in topology.gpus} == {()}
+    classes = [topology.path(a.name, b.name).link_class for a, b in combinations(topology.gpus, 2)]
+    assert classes == ["NODE", "SYS", "SYS", "SYS", "SYS", "NODE"]
+    assert topology.domains == {}
+
+
 def test_without_nvml_pcie_is_known_and_nvlink_is_not_guessed(laid_out):
     topology = laid_out("dcgm-only")
     paths = [topology.path(a.name, b.name) for a, b in combinations(topology.gpus, 2)]

@@ -200,6 +200,17 @@ NOT_SUPPORTED_ON = {
     "a100-mesh": {FAN, PLATFORM, MEMORY_NODE, FABRIC},
     "h100-vm": {FAN, PLATFORM, MEMORY_NODE},
     "gh200": {FAN, PLATFORM, FABRIC},
+    "l40s": {
+        FAN,
+        PLATFORM,
+        MEMORY_NODE,
+        FABRIC,
+        "nvmlDeviceGetNvLinkState",
+        "nvmlDeviceGetNvLinkVersion",
+        "nvmlDeviceGetNvLinkCapability",
+    }
+    | FAR_ENDS
+    | MIG,
 }
 
 

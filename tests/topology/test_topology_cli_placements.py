@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from seedance_obs.topology.placement.policy_facts import FACTS
+from seedance_obs.topology.placement.policy_rules import RULES
 from tests.topology.command_line import P2P, SEED_POLICY, run
 
 
@@ -104,3 +106,21 @@ def test_what_is_wrong_with_a_request_is_named(arguments, sentence, files):
 def test_a_size_of_nought_is_a_usage_error():
     done = run("placements", "pair.txt", "--size", "0")
     assert (done.exit_code, "'--size'" in done.stderr) == (2, True)
+
+
+def test_a_question_without_an_answer_is_one_and_is_shown_all_the_same(tmp_path):
+    few = run("placements", "--size", "3", "--free", "0,1", "--nvml-library", "sim:gh200")
+    assert few.exit_code == 1
+    assert "best of all" in few.stdout
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(SEED_POLICY.replace("value: 1", "value: 9"))
+    asked = ("placements", "--size", "2", "--policy", str(policy), "--nvml-library", "sim:gh200")
+    assert run(*asked).exit_code == 1
+    as_json = run(*asked, "--json")
+    assert (as_json.exit_code, json.loads(as_json.stdout)["feasible"]) == (1, False)
+
+
+def test_every_rule_and_every_key_of_a_constraint_is_in_the_help():
+    shown = " ".join(run("placements", "--help").stdout.split())
+    for word in (*RULES, *FACTS):
+        assert word in shown
