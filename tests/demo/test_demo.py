@@ -68,13 +68,12 @@ def test_once_proves_the_pipeline_against_the_simulators_truth(scratch):
     assert report["residual_joules"] == 0
     rows = report["rows"]
     assert {row["node"] for row in rows} == {"h100-nvswitch", "a100-pcie", "v100-cubemesh"}
-    assert {row["tenant"] for row in rows} == {
-        "vision",
-        "speech",
-        "risk",
-        "research",
-        "unallocated",
-    }
+    tenants = {row["tenant"] for row in rows}
+    simulated = {"vision", "speech", "risk", "research", "unallocated"}
+    assert tenants >= simulated
+    # Where the machine is busy, a driver may be late with its first answer or a process with its
+    # owner: that is said, and as bounded as every other row.
+    assert tenants - simulated <= {"unobserved", "unknown"}
     # One reading a second: when all eight GPUs of a node change hands at once, as they do when time
     # begins, each can be booked a second early or late, at what it draws then.
     for row in rows:
