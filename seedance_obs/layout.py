@@ -120,7 +120,8 @@ class HostLayout:
             pcie_switch=nearest_switch(ports),
             ports=ports,
             pcie=_gpu_link(gpu, pci),
-            nvlinks=self._ports(gpu, present=present),
+            # The links of a board in MIG mode are there, but no instance can use them.
+            nvlinks=UNSUPPORTED if mig else self._ports(gpu, present=present),
             c2c_links=_or_unknown(place.c2c_links),
             c2c_mb_per_second=_or_unknown(place.c2c_mb_per_second),
             c2c_mb_per_second_max=_or_unknown(
@@ -172,8 +173,6 @@ class HostLayout:
         return frozenset((near,))
 
     def _ports(self, gpu: MergedGpu, *, present: bool) -> tuple[NvLinkPort, ...] | Absent:
-        if self._memory.mig(gpu):
-            return UNSUPPORTED  # the links are there, but no MIG instance can use them
         if gpu.nvlinks is None:
             return UNKNOWN
         links = (self._memory.link(gpu, link) for link in gpu.nvlinks)

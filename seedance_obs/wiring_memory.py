@@ -52,8 +52,9 @@ class WiringMemory:
         return self._mig.get(gpu.uuid)
 
     def link(self, gpu: MergedGpu, link: NvLink) -> NvLink:
-        """A link that is down with the far end and the speed that it had; one that does not say
-        whether it is up, as it was last.
+        """A link with the far end that it had, where it tells none.
+
+        One that is down keeps its speed too; one that does not say is taken as it was last.
         """
         before = self._links.get((gpu.uuid, link.link))
         if link.active is None:

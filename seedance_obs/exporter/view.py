@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from seedance_obs.exporter.link_health import LinkHealth
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import MigReadings
-from seedance_obs.topology.model import Absent, Device, Topology
+from seedance_obs.topology.model import Device, Topology, known
 from seedance_obs.topology.naming import number_list
 
 GPU_LABELS = (
@@ -36,17 +36,13 @@ def gpu_labels(gpu: Device, topology: Topology) -> tuple[str, ...]:
     """The values of `GPU_LABELS`, empty where unknown; several NUMA nodes read `0,5-11`."""
     return (
         "" if gpu.index is None else str(gpu.index),
-        _text(gpu.uuid),
-        _text(gpu.bus_id),
+        known(gpu.uuid) or "",
+        known(gpu.bus_id) or "",
         number_list(gpu.numa) or "",
-        _text(gpu.pcie_root),
-        _text(gpu.pcie_switch),
+        known(gpu.pcie_root) or "",
+        known(gpu.pcie_switch) or "",
         topology.domains.get(gpu.name, ""),
     )
-
-
-def _text(value: str | Absent) -> str:
-    return "" if isinstance(value, Absent) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from seedance_obs.topology.model import Reading, Topology
 from seedance_obs.topology.readers import formats
-from tests.topology.tree_samples import SAMPLES, needs_samples, sample
+from tests.topology.index_of_samples import SAMPLES, needs_samples
+from tests.topology.tree_samples import sample
 
 
 def test_a_text_that_nobody_recognises_is_empty_and_says_what_is_known():

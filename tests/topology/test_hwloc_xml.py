@@ -6,7 +6,8 @@ import pytest
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Kind, NvLinkKind, PcieLevel
 from seedance_obs.topology.readers.hwloc_xml import read, recognises
 from seedance_obs.topology.readers.xml_text import bits
-from tests.topology.tree_samples import assert_every_cut_agrees, needs_samples, sample
+from tests.topology.index_of_samples import needs_samples
+from tests.topology.tree_samples import assert_every_cut_agrees, sample
 
 DGX2 = "other/hwloc-dgx2-16x-v100.xml.txt"
 POWER8 = "other/hwloc-power8-4x-p100-nvlink-cpu.xml.txt"

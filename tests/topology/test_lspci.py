@@ -13,7 +13,8 @@ from seedance_obs.topology.readers.lspci import (
     recognises,
 )
 from seedance_obs.topology.readers.pci_names import kind_of_name
-from tests.topology.tree_samples import assert_every_cut_agrees, needs_samples, sample
+from tests.topology.index_of_samples import needs_samples
+from tests.topology.tree_samples import assert_every_cut_agrees, sample
 
 A100 = "other/lspci-nn-8x-a100-6-nvswitch.txt"
 ESC = "other/lspci-tv-4x-rtx6000ada-esc8000a.txt"

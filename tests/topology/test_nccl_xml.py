@@ -4,7 +4,8 @@ import pytest
 
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Kind, NvLinkKind, PcieLevel, PcieLink
 from seedance_obs.topology.readers.nccl_xml import SAME_NODE, read, recognises
-from tests.topology.tree_samples import assert_every_cut_agrees, needs_samples, sample
+from tests.topology.index_of_samples import needs_samples
+from tests.topology.tree_samples import assert_every_cut_agrees, sample
 
 OCI = "other/nccl-topo-8x-h100-oci.xml.txt"
 AZURE = "other/nccl-topo-2x-a100-pcie-azure-nc48v4.xml.txt"

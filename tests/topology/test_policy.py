@@ -14,20 +14,10 @@ from seedance_obs.topology.placement.policy_facts import FACTS
 from seedance_obs.topology.placement.policy_file import read_policies, read_policy
 from seedance_obs.topology.placement.policy_host import HostView
 from seedance_obs.topology.placement.policy_rules import RULES, score
+from tests.topology.command_line import SEED_POLICY
 from tests.topology.hosts_by_hand import bridged_pairs, dgx1, gpu, host, nvswitch, pcie_box
 from tests.topology.random_hosts import hosts
 
-SEED = """\
-apiVersion: topology.seedance.io/v1
-kind: TopologyPolicy
-metadata: {name: training}
-spec:
-  affinityRules:
-    - {type: nvlink-proximity, weight: 120}
-    - {type: numa-locality, weight: 80}
-  constraints:
-    - {key: gpu-count, operator: Gt, value: 1}
-"""
 TRAINING = TopologyPolicy(
     "training",
     (AffinityRule("nvlink-proximity", 120), AffinityRule("numa-locality", 80)),
@@ -49,13 +39,13 @@ def fact(key, topology, *indexes):
 
 
 def test_the_seed_policy_is_read():
-    assert read_policy(SEED) == TRAINING
+    assert read_policy(SEED_POLICY) == TRAINING
 
 
 def test_several_policies_come_as_documents_a_sequence_or_a_list():
-    other = SEED.replace("training", "serving")
-    documents = f"---\n{SEED}---\n{other}---\n"
-    indented = ["  ".join(["", *text.splitlines(keepends=True)]) for text in (SEED, other)]
+    other = SEED_POLICY.replace("training", "serving")
+    documents = f"---\n{SEED_POLICY}---\n{other}---\n"
+    indented = ["  ".join(["", *text.splitlines(keepends=True)]) for text in (SEED_POLICY, other)]
     sequence = "".join("- " + text[2:] for text in indented)
     listed = "apiVersion: v1\nkind: List\nitems:\n" + sequence
     for text in (documents, sequence, listed):
@@ -93,7 +83,7 @@ def test_several_policies_come_as_documents_a_sequence_or_a_list():
 )
 def test_what_is_wrong_is_said_with_its_line(was, now, message):
     with pytest.raises(UsageError, match=message):
-        read_policy(SEED.replace(was, now, 1), name="p.yaml")
+        read_policy(SEED_POLICY.replace(was, now, 1), name="p.yaml")
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "# nothing\n", "kind: List\n"])
@@ -104,7 +94,7 @@ def test_a_file_with_nothing_in_it_is_refused(text):
 
 def test_two_policies_of_one_name_are_refused():
     with pytest.raises(UsageError, match=r"p.yaml:11: metadata.name: a name of its own"):
-        read_policies(f"{SEED}---\n{SEED}", name="p.yaml")
+        read_policies(f"{SEED_POLICY}---\n{SEED_POLICY}", name="p.yaml")
 
 
 @given(st.text(alphabet=st.sampled_from("abk:-{}[]&*!|>%@'\" \n\t0~\x00\x1f#,"), max_size=60))

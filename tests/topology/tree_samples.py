@@ -1,20 +1,12 @@
 """The sample texts of real machines, and what a cut of one may not do."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from itertools import combinations
-from pathlib import Path
-
-import pytest
 
 from seedance_obs.topology.model import Absent, PcieLink, Reading
 from seedance_obs.topology.model import Path as Way
-
-SHARED = Path(os.environ.get("SEEDANCE_SHARED", Path(__file__).parents[3] / "shared"))
-SAMPLES = SHARED / "data" / "topo"
-
-needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="no sample texts beside this tree")
+from tests.topology.index_of_samples import SAMPLES
 
 
 def sample(name: str) -> str:

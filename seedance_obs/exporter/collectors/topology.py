@@ -6,7 +6,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
-from seedance_obs.topology.model import Absent, Device, Edge, Kind, Path, Topology
+from seedance_obs.topology.model import Absent, Device, Edge, Kind, Path, Topology, known
 from seedance_obs.topology.naming import number_list
 
 EDGE_LABELS = ("source", "target", "kind", "target_kind")
@@ -42,7 +42,7 @@ def _device_labels(device: Device) -> dict[str, str]:
         "kind": device.kind,
         "label": device.label,
         "gpu": "" if device.index is None else str(device.index),
-        "gpu_uuid": _text(device.uuid),
+        "gpu_uuid": known(device.uuid) or "",
         "numa_node": number_list(device.numa) or "",
         "state": "present" if device.present else "missing",
     }
@@ -98,7 +98,7 @@ def _path_labels(ends: tuple[Device, Device], path: Path) -> dict[str, str]:
         "target_kind": target.kind,
         "link_class": path.link_class or "",
         "pcie_class": path.pcie_class or "",
-        "nvlink_kind": _text(path.nvlink_kind),
+        "nvlink_kind": known(path.nvlink_kind) or "",
         "p2p": _p2p(path),
     }
 
@@ -107,7 +107,3 @@ def _p2p(path: Path) -> str:
     """`ok` where memory can be read and written, else the reason why not."""
     told = [path.p2p[way] for way in ("read", "write") if way in path.p2p]
     return next((status for status in told if status != "ok"), "ok" if told else "")
-
-
-def _text(value: str | Absent) -> str:
-    return "" if isinstance(value, Absent) else value
