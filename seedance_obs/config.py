@@ -87,6 +87,61 @@ class NodeSettings:
     dcgm_page_limit_bytes: int = field(
         default=16 * 2**20, metadata=_about("A DCGM page larger than this is refused.")
     )
+    podresources_socket: str = field(
+        default="/var/lib/kubelet/pod-resources/kubelet.sock",
+        metadata=_about(
+            "The kubelet's pod-resources socket, below node.root; where there is none, no pods are "
+            "looked for."
+        ),
+    )
+    podresources_interval_seconds: float = field(
+        default=5.0, metadata=_about("How often the kubelet is asked who holds which device.")
+    )
+    podresources_timeout_seconds: float = field(
+        default=3.0, metadata=_about("How long the kubelet may take to answer.")
+    )
+    slurm_job_map_directory: str = field(
+        default="",
+        metadata=_about(
+            "Where the Slurm prolog writes one file of job ids for each GPU, below node.root; "
+            "empty: jobs are known by their cgroups alone."
+        ),
+    )
+    tenants_file: str = field(
+        default="",
+        metadata=_about(
+            "Ordered rules that say whose a workload is, read again when it changes; empty: the "
+            "namespace, else the Slurm account, else the user."
+        ),
+    )
+    attribution_floor_watts: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "What an idle board draws, for boards that are never seen idle: "
+            '"NVIDIA H100 80GB HBM3=68".'
+        ),
+    )
+    attribution_shapley: bool = field(
+        default=False,
+        metadata=_about(
+            "Also split active energy by Shapley value where at most 7 share a board."
+        ),
+    )
+    attribution_workload_limit: int = field(
+        default=500,
+        metadata=_about("Workloads shown at most; what more there are is counted, and billed."),
+    )
+    attribution_ended_seconds: float = field(
+        default=300.0,
+        metadata=_about("How long an ended workload stays visible, so that its end is scraped."),
+    )
+    state_directory: str = field(
+        default="",
+        metadata=_about(
+            "Where the accounts are kept over restarts; empty: $STATE_DIRECTORY, as systemd sets "
+            "it, else they are not kept."
+        ),
+    )
     merge_order: tuple[str, ...] = field(
         default=(),
         metadata=_about(

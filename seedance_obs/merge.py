@@ -11,6 +11,7 @@ from seedance_obs.sources.readings import (
     MigReadings,
     NvLink,
     Pod,
+    ProcessUse,
     SourceSnapshot,
 )
 
@@ -48,6 +49,8 @@ class MergedGpu:
     pods: tuple[Pod, ...] | None
     pod_managed: bool = False  # a pod has been seen on it before
     place: GpuPlace | None = None
+    process_use: tuple[ProcessUse, ...] | None = None
+    mig_slices: int | None = None
 
     def value(self, quantity: str) -> float | None:
         """The believed value, or None where no source has a reading."""
@@ -110,6 +113,8 @@ def _merge_gpu(
         processes=next((gpu.processes for gpu in gpus if gpu.processes is not None), None),
         pods=next((gpu.pods for gpu in gpus if gpu.pods is not None), None),
         place=next((gpu.place for gpu in gpus if gpu.place is not None), None),
+        process_use=next((gpu.process_use for gpu in gpus if gpu.process_use is not None), None),
+        mig_slices=next((gpu.mig_slices for gpu in gpus if gpu.mig_slices is not None), None),
     )
 
 
@@ -143,6 +148,7 @@ def _merge_mig(sources: Iterable[tuple[MigReadings, ...]]) -> tuple[MigReadings,
             uuid=instance.uuid,
             profile=instance.profile or (more.profile if more else None),
             values={**(more.values if more else {}), **instance.values},
+            slices=instance.slices or (more.slices if more else None),
         )
         for instance in first
         for more in (extra.get(instance.gpu_instance),)

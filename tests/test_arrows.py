@@ -10,8 +10,8 @@ PACKAGE = Path(__file__).parent.parent / "seedance_obs"
 # What the modules of a folder may import of this package, besides their own folder and errors.
 MAY_USE = {
     "topology": {"errors", "identity", "pcie"},
-    "attribution": set(),
-    "sources": {"errors", "identity", "pcie", "processes", "quantities"},
+    "attribution": {"errors", "workload"},
+    "sources": {"errors", "identity", "pcie", "processes", "quantities", "workload"},
     "promql": {"errors"},
     "dashboards": set(),
     "web": {"errors", "promql", "attribution", "topology"},
@@ -25,6 +25,7 @@ MAY_USE = {
         "sources",
         "topology",
         "wiring_memory",
+        "workload",
     },
 }
 

@@ -18,6 +18,7 @@ class MigReadings:
     uuid: str | None = None
     profile: str | None = None
     values: Mapping[str, float] = field(default_factory=dict)
+    slices: int | None = None  # compute slices, of the board's `GpuReadings.mig_slices`
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,21 @@ class GpuProcess:
     memory_bytes: int | None = None
     gpu_instance: int | None = None
     graphics: bool = False  # a display server or the like, not a computation
+    compute_instance: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What a process used of a whole board since the pass before, as shares (0 to 1) of its time.
+
+    A process that has ended since may be among them. Zero is a reading: the process was idle.
+    """
+
+    pid: int
+    sm_ratio: float
+    memory_ratio: float | None = None
+    encoder_ratio: float | None = None
+    decoder_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +134,8 @@ class GpuReadings:
     fabric: Fabric | None = None
     place: GpuPlace | None = None
     processes: tuple[GpuProcess, ...] | None = None  # None: this source cannot list them
+    process_use: tuple[ProcessUse, ...] | None = None  # None: this source cannot tell
+    mig_slices: int | None = None  # compute slices of the whole board, 7 or 4
     pods: tuple[Pod, ...] | None = None  # None: this source cannot tell
 
 
