@@ -123,9 +123,7 @@ class NodeSettings:
     )
     attribution_shapley: bool = field(
         default=False,
-        metadata=_about(
-            "Also split active energy by Shapley value where at most 7 share a board."
-        ),
+        metadata=_about("Also split active energy by Shapley value where at most 7 share a board."),
     )
     attribution_workload_limit: int = field(
         default=500,

@@ -1,4 +1,4 @@
-"""What a scheduler placed on this node: a pod, a Slurm job, a container, or a plain process group."""
+"""What a scheduler placed on this node: a pod, a Slurm job, a container or a process group."""
 
 from dataclasses import dataclass
 
