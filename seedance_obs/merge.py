@@ -31,7 +31,8 @@ class MergedGpu:
 
     `disagreement` holds, for each quantity that more than one source reports, the largest
     distance between two of them as a share of the larger magnitude: 0 equal, up to 2 for
-    opposite signs. `seen_at` is the latest monotonic time at which a source saw the board.
+    opposite signs. `seen_at` is the latest monotonic time at which a source saw the board,
+    `listed_at` that of the source whose processes these are (`seen_at` where none lists any).
     """
 
     uuid: str
@@ -51,6 +52,7 @@ class MergedGpu:
     place: GpuPlace | None = None
     process_use: tuple[ProcessUse, ...] | None = None
     mig_slices: int | None = None
+    listed_at: float = 0.0
 
     def value(self, quantity: str) -> float | None:
         """The believed value, or None where no source has a reading."""
@@ -87,6 +89,7 @@ def _merge_gpu(
     orders: Mapping[str, Sequence[str]],
 ) -> MergedGpu:
     gpus = [gpu for _, gpu in views.values()]
+    seen_at = max(snapshot.taken_at for snapshot, _ in views.values())
     readings, disagreement = {}, {}
     for quantity, order in orders.items():
         candidates = [
@@ -103,7 +106,7 @@ def _merge_gpu(
         index=next((gpu.index for gpu in gpus if gpu.index is not None), None),
         pci_bus_id=next((gpu.pci_bus_id for gpu in gpus if gpu.pci_bus_id), None),
         model=next((gpu.model for gpu in gpus if gpu.model), None),
-        seen_at=max(snapshot.taken_at for snapshot, _ in views.values()),
+        seen_at=seen_at,
         readings=readings,
         disagreement=disagreement,
         facts={key: value for gpu in reversed(gpus) for key, value in gpu.facts.items()},
@@ -115,6 +118,7 @@ def _merge_gpu(
         place=next((gpu.place for gpu in gpus if gpu.place is not None), None),
         process_use=next((gpu.process_use for gpu in gpus if gpu.process_use is not None), None),
         mig_slices=next((gpu.mig_slices for gpu in gpus if gpu.mig_slices is not None), None),
+        listed_at=next((s.taken_at for s, g in views.values() if g.processes is not None), seen_at),
     )
 
 

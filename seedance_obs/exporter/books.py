@@ -1,0 +1,98 @@
+"""The books of a node: one account per board, and what ended workloads leave to their tenants."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from seedance_obs.attribution.board import BoardAccount
+from seedance_obs.attribution.intensity import Intensities
+from seedance_obs.attribution.shapley import ShapleySplit
+from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED, Balance, Tick
+from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
+
+
+def tenant_of(account: str) -> str:
+    """Who pays for an account: `TENANT/WORKLOAD`, or what nobody pays for, by its own name."""
+    return account.rpartition("/")[0] or account
+
+
+class Books:
+    """Accounts that only grow, board by board; `floor_watts` is what an idle model draws."""
+
+    def __init__(
+        self, *, gap_seconds: float, floor_watts: Mapping[str, float], shapley: bool
+    ) -> None:
+        self._gap_us = round(gap_seconds * 1e6)
+        self._floor_watts = floor_watts
+        self._shapley = shapley
+        self._boards: dict[str, BoardAccount] = {}
+        self._intensities: dict[str, Intensities] = {}
+        self._left: dict[tuple[str, str], Balance] = {}  # by board and tenant
+
+    def advance(self, uuid: str, model: str | None, tick: Tick) -> None:
+        """Book what passed on a board since its last tick."""
+        board = self._boards.get(uuid)
+        if board is None:
+            board = self._boards[uuid] = self._open(uuid, model or "")
+        board.advance(tick)
+
+    def leave(self, account: str) -> None:
+        """Take an ended workload's account out; what it burned stays its tenant's."""
+        for uuid, board in self._boards.items():
+            if account in board.balances():
+                key = (uuid, tenant_of(account))
+                self._left.setdefault(key, Balance()).add(board.forget(account))
+                self._intensities[uuid].forget(account)
+
+    def tenants(self) -> Iterator[TenantAccount]:
+        """What each tenant has used of each board, in a stable order."""
+        for uuid, board in self._boards.items():
+            sums: dict[str, Balance] = {}
+            for (of, tenant), balance in self._left.items():
+                if of == uuid:
+                    sums.setdefault(tenant, Balance()).add(balance)
+            for account, balance in board.balances().items():
+                sums.setdefault(tenant_of(str(account)), Balance()).add(balance)
+            metered = board.energy_source is not None
+            for tenant in sorted(sums):
+                yield TenantAccount(uuid, tenant, sums[tenant], metered)
+
+    def workloads(self) -> Iterator[WorkloadAccount]:
+        """What each workload that is shown has used of each board."""
+        for uuid, board in self._boards.items():
+            metered = board.energy_source is not None
+            for account, balance in sorted(board.balances().items(), key=lambda item: str(item[0])):
+                if account not in (UNALLOCATED, UNOBSERVED):
+                    copied = Balance()
+                    copied.add(balance)
+                    intensity = self._intensities[uuid].of(account)
+                    yield WorkloadAccount(uuid, str(account), copied, metered, intensity)
+
+    def evidence(self) -> Iterator[BoardEvidence]:
+        """What the split of each board rests on."""
+        for uuid, board in self._boards.items():
+            yield BoardEvidence(
+                gpu_uuid=uuid,
+                energy_source=board.energy_source,
+                floor_watts=board.floor_watts,
+                floor_source=board.floor_source,
+                estimators=dict(board.estimators()),
+                counter_restarts=board.counter_restarts,
+                implausible=board.implausible,
+                intensity=self._intensities[uuid].evidence if _was_shared(board) else None,
+            )
+
+    def as_state(self) -> Mapping[str, Any]:
+        """What a checkpoint keeps."""
+        return {
+            "boards": {uuid: board.as_state() for uuid, board in self._boards.items()},
+            "left": [
+                [uuid, tenant, balance.as_state()] for (uuid, tenant), balance in self._left.items()
+            ],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what a checkpoint kept."""
+        for uuid, kept in state["boards"].items():
+            self._boards[uuid] = self._open(uuid, "", kept)
+        for uuid, tenant, kept in state["left"]:
+            self._left[uuid, tenant] = Balance.from_state(kept)

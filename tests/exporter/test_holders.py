@@ -1,0 +1,114 @@
+"""What a board's account is told of its residents: parts, activity and memory."""
+
+import pytest
+
+from seedance_obs.attribution.tick import Holder
+from seedance_obs.exporter.holders import Use, holders_of
+from seedance_obs.exporter.residency import Claim, occupancy
+from seedance_obs.exporter.use_meter import UseMeter
+from seedance_obs.sources.readings import GpuProcess, GpuReadings, ProcessUse, SourceSnapshot
+from tests.exporter.boards import SPEECH, VISION, board, instance, reading, running
+
+OWNERS = {1: VISION, 2: VISION, 3: SPEECH}
+
+
+def told(gpu, use=None, claims=()) -> tuple[dict[str, tuple[int, float | None]], int]:
+    """Parts and activity by pod, and the board's parts."""
+    holders, parts = holders_of(
+        gpu,
+        occupancy(gpu, OWNERS.get, lambda _place: claims),
+        None if use is None else Use(use),
+        owner_of=OWNERS.get,
+        account_of=lambda workload: workload.pod or workload.uid,
+        links_of=lambda _workload: {},
+    )
+    assert all(isinstance(holder, Holder) for holder in holders)
+    return {holder.account: (holder.parts, holder.activity) for holder in holders}, parts
+
+
+def test_a_board_alone_is_held_whole_and_as_active_as_the_board_says():
+    gpu = board(processes=running(1), readings={"utilization_ratio": reading(0.4)})
+    assert told(gpu) == ({"train-0": (1, 0.4)}, 1)
+
+
+def test_what_the_profiler_counts_goes_before_what_the_driver_estimates():
+    readings = {"utilization_ratio": reading(0.9), "sm_active_ratio": reading(0.5)}
+    assert told(board(processes=running(1), readings=readings)) == ({"train-0": (1, 0.5)}, 1)
+
+
+def test_sharers_hold_equal_parts_and_are_as_active_as_their_processes():
+    gpu = board(processes=running(1, 2, 3))
+    assert told(gpu, {1: 0.25, 2: 0.25}) == ({"train-0": (1, 0.5), "asr-0": (1, 0.0)}, 2)
+
+
+def test_without_process_use_the_activity_of_sharers_is_unknown():
+    gpu = board(processes=running(1, 3), readings={"utilization_ratio": reading(0.9)})
+    assert told(gpu) == ({"train-0": (1, None), "asr-0": (1, None)}, 2)
+
+
+def test_a_process_that_ended_since_is_there_for_its_last_activity_only():
+    assert told(board(processes=running(3)), {1: 0.3, 3: 0.1}) == (
+        {"asr-0": (1, 0.1), "train-0": (0, 0.3)},
+        1,
+    )
+
+
+def test_activity_nobody_can_name_is_that_of_the_only_resident():
+    assert told(board(processes=running(3)), {99: 0.3, 3: 0.1})[0]["asr-0"] == (
+        1,
+        pytest.approx(0.4),
+    )
+
+
+def test_a_pod_without_a_process_is_known_to_be_idle():
+    claims = [Claim(VISION, shared=True), Claim(SPEECH, shared=True)]
+    found, parts = told(board(processes=running(3)), {3: 0.5}, claims)
+    assert (found, parts) == ({"asr-0": (1, 0.5), "train-0": (1, 0.0)}, 2)
+
+
+def test_mig_activity_is_weighted_by_slices_and_sharers_of_an_instance_split_it():
+    gpu = board(
+        mig=(instance(2, 3, sm_active_ratio=0.7), instance(9, 1, engine_active_ratio=0.5)),
+        mig_slices=7,
+        processes=(GpuProcess(1, gpu_instance=2), GpuProcess(3, gpu_instance=9)),
+    )
+    assert told(gpu) == ({"train-0": (3, pytest.approx(0.3)), "asr-0": (1, 0.5 / 7)}, 7)
+    shared = board(
+        mig=(instance(2, 3, sm_active_ratio=0.7),),
+        mig_slices=7,
+        processes=(GpuProcess(1, gpu_instance=2), GpuProcess(3, gpu_instance=2)),
+    )
+    assert told(shared) == ({"train-0": (3, pytest.approx(0.15)), "asr-0": (3, pytest.approx(0.15))}, 14)
+
+
+def test_a_workload_on_two_instances_of_a_board_is_one_holder():
+    gpu = board(
+        mig=(instance(2, 2, sm_active_ratio=0.7), instance(3, 1, sm_active_ratio=0.7)),
+        mig_slices=7,
+        processes=(GpuProcess(1, gpu_instance=2), GpuProcess(2, gpu_instance=3)),
+    )
+    assert told(gpu) == ({"train-0": (3, pytest.approx(0.3))}, 7)
+
+
+def use_at(at: float, **shares: float) -> SourceSnapshot:
+    use = tuple(ProcessUse(int(pid[1:]), share) for pid, share in shares.items())
+    gpu = GpuReadings("GPU-a", processes=(), process_use=use)
+    return SourceSnapshot("nvml", at, gpus=(gpu,))
+
+
+def test_what_two_passes_tell_between_two_ticks_is_taken_once():
+    meter = UseMeter()
+    assert meter.take("GPU-a") is None
+    meter.add(use_at(10.0, p1=0.9))
+    assert meter.take("GPU-a") == {}
+    meter.add(use_at(11.0, p1=0.5))
+    meter.add(use_at(14.0, p1=0.1, p2=0.4))
+    assert meter.take("GPU-a") == {1: pytest.approx(0.2), 2: pytest.approx(0.3)}
+    assert meter.take("GPU-a") == {}
+
+
+def test_a_driver_that_stops_telling_is_unknown_and_not_idle():
+    meter = UseMeter()
+    meter.add(use_at(10.0, p1=0.9))
+    meter.add(SourceSnapshot("nvml", 11.0, gpus=(GpuReadings("GPU-a", processes=()),)))
+    assert meter.take("GPU-a") is None
