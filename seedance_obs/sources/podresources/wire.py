@@ -121,7 +121,8 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
+        package = "grpcio" if name == "grpc" else "protobuf"
         raise SourceUnavailableError(
-            f"the kubelet's pods need the package {name.partition('.')[0]}, which is not "
-            "installed here: pip install 'seedance-obs[kubernetes]'"
+            f"asking the kubelet for its pods takes the package {package}, which is not installed "
+            "here: pip install 'seedance-obs[kubernetes]'"
         ) from error
