@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import grpc
 import pytest
 from podresources_server import (
     always,
@@ -16,7 +17,6 @@ from podresources_server import (
     varint,
 )
 
-import grpc
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.sources.podresources.devices import HeldDevice
 from seedance_obs.sources.podresources.pods import Claim, PodContainer
@@ -68,7 +68,12 @@ def test_only_containers_that_hold_an_nvidia_device_are_kept(path: Path) -> None
 
 @pytest.mark.parametrize(
     "resource",
-    ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb.me"],
+    [
+        "nvidia.com/gpu",
+        "nvidia.com/gpu.shared",
+        "nvidia.com/mig-1g.10gb",
+        "nvidia.com/mig-3g.40gb.me",
+    ],
 )
 def test_nvidias_resources_are_known_by_name(path: Path, resource: str) -> None:
     assert devices(path, device(resource, GPU)) == (HeldDevice(gpu_uuid=GPU),)

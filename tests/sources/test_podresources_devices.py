@@ -66,7 +66,7 @@ def test_a_replica_is_the_same_device_with_a_number(base: str, mark: str, number
         f"MIG-GPU-{HEX}/7",
         "nvidia",
         "nvidia0/gi",
-        "nvidia١",  # an Arabic digit is a digit to Python, not to a kernel
+        "nvidia\N{ARABIC-INDIC DIGIT ONE}",  # an Arabic digit is a digit to Python, not to a kernel
         "nvidia" + "1" * 5000,
         "nvidiactl",
         "0000:3b:00.0",
@@ -110,7 +110,9 @@ def test_a_claimed_device_is_read_from_its_name(name: str, held: HeldDevice) -> 
     assert device_of_claim(name, (f"k8s.gpu.nvidia.com/claim={HEX}-{name}",)) == held
 
 
-@pytest.mark.parametrize("name", ["gpu-vfio-0", "gpu-0-mig", "gpu-0-mig-2", "channel-0", "gpu-", ""])
+@pytest.mark.parametrize(
+    "name", ["gpu-vfio-0", "gpu-0-mig", "gpu-0-mig-2", "channel-0", "gpu-", ""]
+)
 def test_a_claimed_device_that_is_not_numbered_like_boards_has_no_index(name: str) -> None:
     assert device_of_claim(name) is None
 
