@@ -121,8 +121,15 @@ def test_a_kubelet_that_hangs_is_given_up_at_the_deadline(path: Path) -> None:
 
 
 def test_a_listener_that_never_speaks_is_given_up_at_the_deadline(path: Path) -> None:
-    with listener(path, silence):
+    hung_up = threading.Event()
+
+    def listen(connection: socket.socket) -> None:
+        silence(connection)
+        hung_up.set()
+
+    with listener(path, listen):
         assert "did not answer within 0.2 s" in refusal(path, timeout_seconds=0.2)
+        assert hung_up.wait(9)  # the connection is not left behind
 
 
 def test_a_hung_kubelet_does_not_hold_up_the_one_that_replaces_it(path: Path) -> None:

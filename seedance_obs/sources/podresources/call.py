@@ -80,6 +80,8 @@ class KubeletSocket:
         return (
             ("grpc.max_receive_message_length", self._reply_limit_bytes),
             ("grpc.use_local_subchannel_pool", 1),  # else back-off outlives the channel
+            # As gRPC counts this is also how long a connection may take to greet; 20 s else.
+            ("grpc.min_reconnect_backoff_ms", max(100, round(self._timeout_seconds * 1000))),
             ("grpc.default_authority", "localhost"),
             ("grpc.enable_http_proxy", 0),
         )
