@@ -120,10 +120,10 @@ class ProcessOwners:
         name = _name(facts, group or pid, told.job if told else "")
         known = self._known.get(name)
         if known is None or not (name[0] == "pod" or self._lives(known)):
-            workload = self._workload(name, process, facts)
-            if read_start(self._proc, pid) is None:
-                return None
-            known = self._known[name] = _Known(workload)
+            known = _Known(self._workload(name, process, facts))
+        if not self._runs(pid, ticks):
+            return None
+        self._known[name] = known
         return known
 
     def _facts(self, process: Process) -> CgroupFacts:
@@ -138,9 +138,12 @@ class ProcessOwners:
             facts = replace(facts, pod_uid=pod_uid)
         return facts
 
+    def _runs(self, pid: int, ticks: int) -> bool:
+        found = read_start(self._proc, pid)
+        return found is not None and found.start_ticks == ticks
+
     def _lives(self, known: _Known) -> bool:
-        starts = ((read_start(self._proc, pid), ticks) for pid, ticks in known.members.items())
-        return any(found is not None and found.start_ticks == ticks for found, ticks in starts)
+        return any(self._runs(pid, ticks) for pid, ticks in known.members.items())
 
     def _bound(self) -> None:
         if len(self._owners) > _PROCESSES_KEPT:

@@ -18,7 +18,9 @@ HASH = "2732ca68f6358eba7703fb6f82a25c94"  # of a static pod's manifest
 def said(path: str) -> dict[str, object]:
     """What a path says, without what it does not say and without the owner's own path."""
     facts = dataclasses.asdict(read_cgroup_path(path))
-    return {name: value for name, value in facts.items() if name != "path" and value not in ("", None)}
+    return {
+        name: value for name, value in facts.items() if name != "path" and value not in ("", None)
+    }
 
 
 @pytest.mark.parametrize(
