@@ -9,7 +9,9 @@ from pathlib import Path
 # With cgroup v1 and hybrid hosts a process has one path per controller. Container runtimes and
 # Slurm always place it in these; the unified one (empty name) may only hold the service.
 _CONTROLLERS = ("memory", "pids", "devices", "cpu", "", "name=systemd")
-_STARTTIME = 22 - 3  # field 22 of proc(5) stat, counted from field 3, the first after the name
+# Of proc(5) stat, counted from field 3, the first after the name.
+_PROCESS_GROUP, _STARTTIME = 5 - 3, 22 - 3
+_STAT_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,45 @@ class Process:
     uid: int
     comm: str
     cgroup: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStart:
+    """What tells a process from the next one with its pid: `start_ticks` since boot; its group."""
+
+    start_ticks: int
+    process_group: int
+
+
+def read_start(proc_root: str | Path, pid: int) -> ProcessStart | None:
+    """When a process started, by one read of one file; None when it is gone."""
+    try:
+        file = os.open(f"{proc_root}/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fields = os.read(file, _STAT_BYTES).rpartition(b")")[2].split()
+        return ProcessStart(int(fields[_STARTTIME]), int(fields[_PROCESS_GROUP]))
+    except (OSError, ValueError, IndexError):
+        return None
+    finally:
+        os.close(file)
+
+
+def read_cgroups(proc_root: str | Path, pid: int) -> tuple[str, ...]:
+    """Every cgroup path of a process, each once; cgroup v1 may have one per controller."""
+    text = _text(Path(proc_root) / str(pid) / "cgroup") or ""
+    paths = (line.split(":", 2)[2] for line in text.splitlines() if line.count(":") >= 2)
+    return tuple(dict.fromkeys(paths))
+
+
+def boot_time(proc_root: str | Path) -> int | None:
+    """When the machine started, in Unix seconds by its clock now; None where it is not told.
+
+    It moves when the clock is set, so a caller who names things by it reads it once.
+    """
+    match = re.search(r"^btime (\d{1,12})$", _text(Path(proc_root) / "stat") or "", re.A | re.M)
+    return int(match.group(1)) if match else None
 
 
 def read_process(proc_root: str | Path, pid: int) -> Process | None:

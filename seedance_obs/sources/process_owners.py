@@ -1,0 +1,252 @@
+"""Whose a process is: its pod, else its Slurm job, container, service or process group."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from seedance_obs.sources.cgroup_path import CgroupFacts, read_cgroup_path
+from seedance_obs.sources.cgroup_tree import CgroupTree, first_processes
+from seedance_obs.sources.containers import Containers
+from seedance_obs.sources.procfs import (
+    Process,
+    boot_time,
+    read_cgroups,
+    read_process,
+    read_start,
+    user_name,
+)
+from seedance_obs.sources.slurm import JobEnvironment, read_job_environment
+from seedance_obs.workload import Workload
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_HOST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of linux/proc_ns.h
+_WORKLOADS_KEPT = 4096
+_PROCESSES_KEPT = 65_536
+_ENVIRONMENTS_READ = 8
+_SLURM_DAEMON = "slurmd.service"
+
+
+@dataclass(slots=True)
+class _Known:
+    """A workload, and those of its processes that were asked for: start ticks by pid."""
+
+    workload: Workload
+    members: dict[int, int] = field(default_factory=dict)
+
+
+class ProcessOwners:
+    """The workloads of a host's processes, read under its root, such as `/host`.
+
+    A workload starts with the oldest process of its cgroup when it is first seen, and keeps that
+    start whichever of its processes end: a pod for good, anything else, whose name may come again
+    (a requeued job, a restarted service or container), while one of its processes is known.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        *,
+        containers: Containers | None = None,
+        boot_unix: int | None = None,
+    ) -> None:
+        """Take the boot time (Unix seconds) that accounts were kept by, else the machine's own."""
+        self._root = Path(root)
+        self._proc = os.path.join(root, "proc")
+        self._tree = CgroupTree(root)
+        self._containers = containers or Containers(root)
+        self._boot_unix = boot_unix
+        self._host_pids: bool | None = None
+        self._owners: dict[int, tuple[int, _Known]] = {}  # by pid: start ticks, whose it is
+        self._known: dict[tuple[str, str], _Known] = {}  # by kind and uid
+
+    @property
+    def boot_unix(self) -> int | None:
+        """The boot time that every start is counted from, read once; None where nobody tells."""
+        if self._boot_unix is None:
+            self._boot_unix = boot_time(self._proc)
+        return self._boot_unix
+
+    @property
+    def host_pids(self) -> bool | None:
+        """Whether this /proc shows the host's processes; None where that cannot be told.
+
+        Drivers name processes by the host's pids, which in a container's own /proc are others'.
+        """
+        if self._host_pids is None:
+            self._host_pids = _shows_host_pids(self._proc)
+        return self._host_pids
+
+    def owner(self, pid: int) -> Workload | None:
+        """The workload of a process.
+
+        None when the process is gone, or went while being read, and where this /proc is known not
+        to be the host's.
+        """
+        found = read_start(self._proc, pid)
+        if found is None:
+            return None
+        ticks = found.start_ticks
+        owned = self._owners.get(pid)
+        if owned is None or owned[0] != ticks:
+            self._forget(pid)
+            known = self._find(pid, ticks, found.process_group)
+            if known is None:
+                return None
+            known.members[pid] = ticks
+            owned = self._owners[pid] = (ticks, known)
+            self._bound()
+        return owned[1].workload
+
+    def keep(self, pids: Iterable[int]) -> None:
+        """Forget every process but these, and the workloads that only the others belonged to."""
+        for pid in self._owners.keys() - set(pids):
+            self._forget(pid)
+        for name in [n for n, known in self._known.items() if not known.members and n[0] != "pod"]:
+            del self._known[name]
+
+    def _forget(self, pid: int) -> None:
+        owned = self._owners.pop(pid, None)
+        if owned is not None:
+            owned[1].members.pop(pid, None)
+
+    def _find(self, pid: int, ticks: int, group: int) -> _Known | None:
+        process = None if self.host_pids is False else read_process(self._proc, pid)
+        if process is None or process.start_ticks != ticks or self.boot_unix is None:
+            return None
+        facts = self._facts(process)
+        told = read_job_environment(self._proc, pid) if facts.unit == _SLURM_DAEMON else None
+        # A group whose leader this /proc does not show is numbered 0, as if all were one.
+        name = _name(facts, group or pid, told.job if told else "")
+        known = self._known.get(name)
+        if known is None or not (name[0] == "pod" or self._lives(known)):
+            known = _Known(self._workload(name, process, facts))
+        if not self._runs(pid, ticks):
+            return None
+        self._known[name] = known
+        return known
+
+    def _facts(self, process: Process) -> CgroupFacts:
+        """What the process's cgroups say; with cgroup v1 Slurm's may be any controller's."""
+        facts = read_cgroup_path(process.cgroup or "/")
+        if not _is_placed(facts):
+            paths = read_cgroups(self._proc, process.pid)
+            facts = next(filter(_is_placed, map(read_cgroup_path, paths)), facts)
+        if facts.container_id and not facts.pod_uid:
+            # Seen from another cgroup namespace, a path may begin below the pod.
+            pod_uid = self._containers.container(facts.container_id).pod_uid
+            facts = replace(facts, pod_uid=pod_uid)
+        return facts
+
+    def _runs(self, pid: int, ticks: int) -> bool:
+        found = read_start(self._proc, pid)
+        return found is not None and found.start_ticks == ticks
+
+    def _lives(self, known: _Known) -> bool:
+        return any(self._runs(pid, ticks) for pid, ticks in known.members.items())
+
+    def _bound(self) -> None:
+        if len(self._owners) > _PROCESSES_KEPT:
+            self._forget(next(iter(self._owners)))
+        if len(self._known) > _WORKLOADS_KEPT:
+            idle = (name for name, known in self._known.items() if not known.members)
+            self._known.pop(next(idle, ("", "")), None)
+
+    def _workload(self, name: tuple[str, str], process: Process, facts: CgroupFacts) -> Workload:
+        kind, uid = name
+        oldest = self._oldest(kind, uid, facts)
+        ticks = min([process.start_ticks, *(start for start, _ in oldest)])
+        started_at = (self.boot_unix or 0) + ticks // _TICKS_PER_SECOND
+        about = Workload(kind, uid, started_at, cgroup=facts.path)
+        if kind == "pod":
+            return self._pod(about, facts)
+        if kind == "slurm":
+            return self._job(about, process, facts, [pid for _, pid in oldest])
+        if kind == "container":
+            return self._container(about, process, facts)
+        return replace(about, user=user_name(self._root, process.uid))
+
+    def _oldest(self, kind: str, uid: str, facts: CgroupFacts) -> list[tuple[int, int]]:
+        """Start ticks and pid of the first processes of a workload, the oldest first.
+
+        A process group begins with its leader. A job that only its environment tells of has no
+        cgroup of its own.
+        """
+        if kind == "process":
+            pids = [int(uid)]
+        elif kind == "slurm" and not facts.slurm_job:
+            pids = []
+        else:
+            folder = (self._tree.pod(uid) if kind == "pod" else None) or self._tree.folder(
+                facts.path
+            )
+            pids = first_processes(folder) if folder else []
+        starts = ((read_start(self._proc, pid), pid) for pid in pids)
+        return sorted((found.start_ticks, pid) for found, pid in starts if found)
+
+    def _pod(self, about: Workload, facts: CgroupFacts) -> Workload:
+        found = self._containers.container(facts.container_id)
+        namespace, pod = found.namespace, found.pod
+        if not pod:
+            namespace, pod = self._containers.pod(about.uid) or ("", "")
+        return replace(
+            about,
+            namespace=namespace,
+            pod=pod,
+            container=found.container,
+            image=found.image,
+            pod_labels=found.pod_labels,
+        )
+
+    def _container(self, about: Workload, process: Process, facts: CgroupFacts) -> Workload:
+        """A container outside pods; the uids in a user's own are mapped, their slice is not."""
+        found = self._containers.container(about.uid)
+        uid = process.uid if facts.login_uid is None else facts.login_uid
+        user = user_name(self._root, uid)
+        return replace(about, container=found.container, image=found.image, user=user)
+
+    def _job(
+        self, about: Workload, process: Process, facts: CgroupFacts, oldest: list[int]
+    ) -> Workload:
+        """A job as its oldest processes were told, which Slurm started: a user can start later ones
+        with any environment.
+        """
+        pids = [*oldest[:_ENVIRONMENTS_READ], process.pid]
+        read = filter(None, (read_job_environment(self._proc, pid) for pid in pids))
+        told = next((said for said in read if said.is_of(about.uid)), JobEnvironment())
+        uid = process.uid if facts.slurm_uid is None else facts.slurm_uid
+        return replace(
+            about,
+            slurm_job=told.job or about.uid,
+            slurm_account=told.account,
+            user=told.user or user_name(self._root, uid),
+        )
+
+
+def _is_placed(facts: CgroupFacts) -> bool:
+    return bool(facts.pod_uid or facts.slurm_job or facts.container_id)
+
+
+def _name(facts: CgroupFacts, group: int, job: str) -> tuple[str, str]:
+    """Kind and uid of the workload that a process belongs to."""
+    for kind, uid in (
+        ("pod", facts.pod_uid),
+        ("slurm", facts.slurm_job),
+        ("container", facts.container_id),
+        ("slurm", job),
+        ("service", facts.unit),
+    ):
+        if uid:
+            return kind, uid
+    return "process", str(group)
+
+
+def _shows_host_pids(proc: str) -> bool | None:
+    """By the pid namespace of pid 1, which only root may ask, else by the kernel's own thread."""
+    try:
+        return os.readlink(f"{proc}/1/ns/pid") == _HOST_PID_NAMESPACE
+    except OSError:
+        if read_process(proc, 1) is None:
+            return None
+    second = read_process(proc, 2)
+    return second is not None and second.comm == "kthreadd"
