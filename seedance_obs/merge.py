@@ -13,6 +13,7 @@ from seedance_obs.sources.readings import (
     Pod,
     ProcessUse,
     SourceSnapshot,
+    VgpuInstance,
 )
 
 
@@ -53,6 +54,7 @@ class MergedGpu:
     process_use: tuple[ProcessUse, ...] | None = None
     mig_slices: int | None = None
     listed_at: float = 0.0
+    vgpus: tuple[VgpuInstance, ...] | None = None
 
     def value(self, quantity: str) -> float | None:
         """The believed value, or None where no source has a reading."""
@@ -119,7 +121,12 @@ def _merge_gpu(
         process_use=next((gpu.process_use for gpu in gpus if gpu.process_use is not None), None),
         mig_slices=next((gpu.mig_slices for gpu in gpus if gpu.mig_slices is not None), None),
         listed_at=next((s.taken_at for s, g in views.values() if g.processes is not None), seen_at),
+        vgpus=next((gpu.vgpus for gpu in gpus if gpu.vgpus is not None), None),
     )
+
+
+def _unnamed(source: tuple[MigReadings, ...]) -> int:
+    return sum(instance.uuid is None for instance in source)
 
 
 def distance(values: Sequence[float]) -> float:
@@ -129,7 +136,8 @@ def distance(values: Sequence[float]) -> float:
 
 
 def _merge_mig(sources: Iterable[tuple[MigReadings, ...]]) -> tuple[MigReadings, ...]:
-    by_source = [source for source in sources if source]
+    # Whoever names the instances leads, whatever the order: the others know their numbers only.
+    by_source = sorted(filter(None, sources), key=_unnamed)
     if not by_source:
         return ()
     first, others = by_source[0], by_source[1:]

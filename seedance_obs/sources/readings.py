@@ -111,6 +111,20 @@ class ProcessUse:
 
 
 @dataclass(frozen=True, slots=True)
+class VgpuInstance:
+    """A virtual GPU that a VM holds of a board, as the board's host sees it.
+
+    `memory_bytes` is what the VM uses of the board's memory, `sm_ratio` the share (0 to 1) of the
+    whole board's time that it kept busy since the pass before. Zero is a reading: it was idle.
+    """
+
+    vgpu_uuid: str
+    vm_id: str | None = None  # the VM's UUID or its domain's number, as the hypervisor has it
+    memory_bytes: int | None = None
+    sm_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A Kubernetes container that holds a GPU."""
 
@@ -135,7 +149,8 @@ class GpuReadings:
     place: GpuPlace | None = None
     processes: tuple[GpuProcess, ...] | None = None  # None: this source cannot list them
     process_use: tuple[ProcessUse, ...] | None = None  # None: this source cannot tell
-    mig_slices: int | None = None  # compute slices of the whole board, 7 or 4
+    mig_slices: int | None = None  # compute slices of the whole board in MIG mode, 7 or 4
+    vgpus: tuple[VgpuInstance, ...] | None = None  # None: no vGPU host, or it cannot tell
     pods: tuple[Pod, ...] | None = None  # None: this source cannot tell
 
 

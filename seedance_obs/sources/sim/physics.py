@@ -18,7 +18,6 @@ THROTTLE_FROM = 0.9  # of the power limit
 POWER_CAPPED_FROM = 0.97
 REASON_IDLE = 0x1
 REASON_POWER_CAP = 0x4
-SLICES = 7
 
 
 def run_at(workload: Workload, t: float) -> int | None:
@@ -57,6 +56,24 @@ def integral(workload: Workload, rank: int, t: float, rate: Rate) -> float:
     runs, into = _split(workload, elapsed)
     total = _within_run(workload, rank, min(into, life), rate)
     return total if runs == 0 else total + runs * _within_run(workload, rank, life, rate)
+
+
+def runs_between(held: "Holding", t0: float, t1: float) -> Iterator[tuple[int, float]]:
+    """The runs of a process that live at some time from t0 to t1, with their mean activity in it.
+
+    The mean is over the whole of t0 to t1: while a run does not live it counts as idle.
+    """
+    workload = held.workload
+    every, life = workload.repeat_every_s, workload.duration_s
+    first, last = (0 if every is None else int((t - workload.start_s) // every) for t in (t0, t1))
+    for run in range(max(first, 0), last + 1):
+        begin = run_start(workload, run)
+        start, end = max(t0, begin), t1 if life is None else min(t1, begin + life)
+        if start < end:
+            busy = [
+                integral(workload, held.rank, t, lambda activity: activity) for t in (start, end)
+            ]
+            yield run, max(0.0, (busy[1] - busy[0]) / (t1 - t0))
 
 
 def _split(workload: Workload, elapsed: float) -> tuple[int, float]:
@@ -184,6 +201,16 @@ class Board:
         """What the living processes hold."""
         return sum(p.workload.memory_mib for p in self.processes(t, mig=mig))
 
+    def moved_bytes(self, t: float, kind: str) -> float:
+        """What has passed over a link since the machine's epoch; `kind` is a field of `Kind`."""
+        t = min(t, self.lost_at)
+        return sum(
+            held.weight
+            * float(getattr(held.kind, kind))
+            * integral(held.workload, held.rank, t, lambda activity: activity)
+            for held in self.holdings
+        )
+
     def temperature_celsius(self, t: float) -> float:
         """The die, from the mean draw over the last half minute."""
         earlier = self.energy_joules(t - THERMAL_WINDOW_S)
@@ -258,4 +285,4 @@ def _holdings(machine: Machine, gpu: Gpu) -> Iterator[Holding]:
 
 
 def _size(gpu: Gpu, held: Held) -> float:
-    return 1.0 if held.mig is None else gpu.profile(held.mig).slices / SLICES
+    return 1.0 if held.mig is None else gpu.profile(held.mig).slices / gpu.model.mig_slices
