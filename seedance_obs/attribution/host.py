@@ -79,7 +79,7 @@ class _Kind:
     waiting_uj: int = 0
     waiting_us: Counter[str] = field(default_factory=Counter)
     read_at_us: int = 0
-    moved: bool = False  # since it was last settled
+    moved: bool = False  # since it was last settled, so that CPU time before has had its energy
 
     def book(self, account: str, microjoules: int) -> None:
         self.balances[account] += microjoules
@@ -91,14 +91,16 @@ class _Kind:
             self.balances.update(self.rounding.split(self.waiting_uj, self.waiting_us))
             self.booked_uj += self.waiting_uj
             self.waiting_uj = 0
+            self.moved = True
         if self.moved:
             self.waiting_us.clear()
             self.moved = False
 
     def give_up(self) -> None:
         """Book what waits to nobody, since nobody saw whose it is."""
-        self.book(UNOBSERVED, self.waiting_uj)
-        self.waiting_uj = 0
+        if self.waiting_uj:
+            self.book(UNOBSERVED, self.waiting_uj)
+            self.waiting_uj = 0
         self.waiting_us.clear()
 
 
@@ -120,11 +122,11 @@ class HostAccount:
         """Book what passed since the tick before."""
         if self._cpu_at_us is None:
             self._cpu_at_us = tick.at_us
-        if tick.cpu is not None:
-            self._note_cpu(tick.cpu, tick.at_us)
         for zone in tick.zones:
             if zone.kind in KINDS:
                 self._note_zone(zone, tick.at_us)
+        if tick.cpu is not None:
+            self._note_cpu(tick.cpu, tick.at_us)
         for kind in self._kinds.values():
             kind.settle()
             if tick.at_us - min(self._cpu_at_us, kind.read_at_us) > self._gap_us:
@@ -212,6 +214,7 @@ class HostAccount:
         counter = self._zones.get(zone.name)
         if counter is None:
             self._zones[zone.name] = ZoneCounter(zone.microjoules, at_us)
+            kind.moved = True  # the CPU time until now is of energy that nobody read
             return
         elapsed = at_us - counter.at_us
         delta, sure = counter.advance(zone.microjoules, range_uj=zone.range_uj, at_us=at_us)
