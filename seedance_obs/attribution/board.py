@@ -1,0 +1,216 @@
+"""The account of one board: who burned, held and moved how much, in integers that add up.
+
+At every tick the energies of all accounts add up to what the energy counter advanced, and their
+times to what passed, exactly; each account is within about a millijoule of its exact share however
+often the board was looked at.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+
+from seedance_obs.attribution.energy_book import EnergyBook
+from seedance_obs.attribution.energy_deltas import EnergyMeter
+from seedance_obs.attribution.floor import Floor
+from seedance_obs.attribution.holdings import Holdings
+from seedance_obs.attribution.rounding import Columns
+from seedance_obs.attribution.sharing import (
+    ShapleySplit,
+    Weigher,
+    time_shares,
+)
+from seedance_obs.attribution.state import (
+    State,
+    balance_as_state,
+    balance_from,
+    optional_whole,
+    table,
+)
+from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED, Balance, Tick
+from seedance_obs.attribution.traffic import Traffic
+
+
+class BoardAccount:
+    """Balances that only grow, one for each account that ever held the board.
+
+    Args:
+        gap_us: Longer than this without a tick, or without an advance of the counter, nobody knows
+            who it was.
+        floor_watts: What the board draws when idle, until it was measured.
+        weigh: Predicts what each account burns; without it active energy goes by activity.
+        shapley: Also divides active energy by Shapley value.
+    """
+
+    def __init__(
+        self,
+        *,
+        gap_us: int,
+        floor_watts: float | None = None,
+        weigh: Weigher | None = None,
+        shapley: ShapleySplit | None = None,
+    ) -> None:
+        self._gap_us = gap_us
+        self._meter = EnergyMeter(gap_us=gap_us)
+        self._floor = Floor(floor_watts)
+        self._seen_at_us: int | None = None
+        self._pending = Holdings()  # since the advance before
+        self._balances: dict[Hashable, Balance] = {UNALLOCATED: Balance(), UNOBSERVED: Balance()}
+        self._energy = EnergyBook(weigh, shapley)
+        self._time = Columns()
+        self._traffic = Traffic()
+
+    @property
+    def energy_source(self) -> str | None:
+        """`counter` or `integrated_power`; None while nothing is known of energy."""
+        return self._meter.source
+
+    @property
+    def floor_watts(self) -> float | None:
+        """The idle draw in use; None while unknown, when all energy of a held board is active."""
+        return self._floor.watts
+
+    @property
+    def floor_source(self) -> str | None:
+        """Where the floor is from: `measured`, `configured`, or None."""
+        return self._floor.source
+
+    @property
+    def counter_restarts(self) -> int:
+        """How often the energy counter began anew, each time losing what nobody had read."""
+        return self._meter.restarts
+
+    @property
+    def implausible(self) -> int:
+        """How many advances were more than the board can draw."""
+        return self._meter.implausible
+
+    def balances(self) -> Mapping[Hashable, Balance]:
+        """A copy of every balance, from the first sight of its account until it is forgotten."""
+        return {account: _copy(balance) for account, balance in self._balances.items()}
+
+    def estimators(self) -> Mapping[str, int]:
+        """Millijoules booked, by how it was decided whose they are; they add up to all booked."""
+        return self._energy.estimators()
+
+    def forget(self, account: Hashable) -> Balance:
+        """Let an account go and give out its last balance; an empty one if there was none."""
+        for column in (self._energy, self._time, self._traffic):
+            column.forget(account)
+        return self._balances.pop(account, Balance())
+
+    def advance(self, tick: Tick) -> None:
+        """Book what passed since the tick before; of the first tick, only that it was seen."""
+        elapsed_us = self._elapsed_us(tick.at_us)
+        gap = elapsed_us > self._gap_us
+        now = Holdings.of(tick, elapsed_us or 1, gap=gap)
+        for holder in tick.holders or ():
+            if holder.account not in self._balances:
+                self._balances[holder.account] = Balance()
+        self._floor.see(tick.at_us, empty=not gap and tick.holders is not None and not now.part_us)
+        if elapsed_us:
+            self._book_time(elapsed_us, now)
+        self._book_memory(tick, 0 if gap else elapsed_us)
+        self._traffic.book(tick, now, self._balances)
+        if elapsed_us:
+            self._keep_pending(now)
+        advance = self._meter.advance(tick)
+        if advance is not None:
+            if advance.attributable:
+                self._floor.learn(advance, tick.power_limit_watts)
+            holdings = self._pending if self._pending.total_us else now
+            self._energy.book(advance, holdings, self._floor.watts, self._balances)
+            self._pending = Holdings()
+
+    def _elapsed_us(self, at_us: int) -> int:
+        before_us = at_us if self._seen_at_us is None else self._seen_at_us
+        self._seen_at_us = max(at_us, before_us)
+        return self._seen_at_us - before_us
+
+    def _keep_pending(self, now: Holdings) -> None:
+        """Remember who may have to pay for the counter's next advance, but not for ever."""
+        pending = self._pending.joined(now)
+        if pending.total_us > self._gap_us:
+            pending = Holdings(blind_us=pending.total_us, total_us=pending.total_us)
+        self._pending = pending
+
+    def _book_time(self, elapsed_us: int, now: Holdings) -> None:
+        time = self._time.split(elapsed_us, time_shares(now))
+        for account, active_us in time.active.items():
+            self._balances[account].active_us += active_us
+        for account, reserved_us in time.reserved.items():
+            self._balances[account].reserved_us += reserved_us
+        self._at(UNALLOCATED).reserved_us += time.unallocated
+        self._at(UNOBSERVED).reserved_us += time.unobserved
+
+    def _book_memory(self, tick: Tick, elapsed_us: int) -> None:
+        if not elapsed_us:
+            return
+        for holder in tick.holders or ():
+            if holder.memory_bytes:
+                self._balances[holder.account].memory_byte_us += holder.memory_bytes * elapsed_us
+
+    def _at(self, account: Hashable) -> Balance:
+        """An account's balance, which it may have to be given once more after it was forgotten."""
+        balance = self._balances.get(account)
+        if balance is None:
+            balance = self._balances[account] = Balance()
+        return balance
+
+    def as_state(self) -> dict[str, object]:
+        """Everything but what `weigh` and `shapley` learned, in plain values of JSON.
+
+        Accounts must be strings.
+        """
+        return {
+            "seen_at_us": self._seen_at_us,
+            "balances": {
+                str(account): balance_as_state(balance)
+                for account, balance in self._balances.items()
+            },
+            "pending": self._pending.as_state(),
+            "meter": self._meter.as_state(),
+            "floor": self._floor.as_state(),
+            "energy": self._energy.as_state(),
+            "time": self._time.as_state(),
+            "traffic": self._traffic.as_state(),
+        }
+
+    @classmethod
+    def from_state(
+        cls,
+        state: State,
+        *,
+        gap_us: int,
+        floor_watts: float | None = None,
+        weigh: Weigher | None = None,
+        shapley: ShapleySplit | None = None,
+        same_boot: bool = True,
+    ) -> "BoardAccount":
+        """The account as it was kept, which goes on as if it had never stopped.
+
+        After a reboot (`same_boot` False) the clock and the counter have begun anew: balances and
+        the floor stay, and the next tick is a first one.
+
+        Raises:
+            SeedanceError: the state is of another form.
+        """
+        board = cls(gap_us=gap_us, floor_watts=floor_watts, weigh=weigh, shapley=shapley)
+        kept = table(state, "balances")
+        board._balances |= {account: balance_from(kept, account) for account in kept}
+        board._meter = EnergyMeter.from_state(
+            table(state, "meter"), gap_us=gap_us, same_boot=same_boot
+        )
+        board._floor = Floor.from_state(
+            table(state, "floor"), configured_watts=floor_watts, same_boot=same_boot
+        )
+        board._energy = EnergyBook(weigh, shapley, table(state, "energy"))
+        board._time = Columns(table(state, "time"))
+        board._traffic = Traffic(table(state, "traffic"))
+        if same_boot:
+            board._seen_at_us = optional_whole(state, "seen_at_us")
+            board._pending = Holdings.from_state(table(state, "pending"))
+        return board
+
+
+def _copy(balance: Balance) -> Balance:
+    return replace(balance, link_bytes=Counter(balance.link_bytes))
