@@ -1,0 +1,202 @@
+"""What an exporter that was killed finds again."""
+
+import errno
+import json
+import logging
+import os
+import random
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seedance_obs.exporter.checkpoint import Checkpoint, boot_id
+from tests.exporter.checkpoint_writer import state_of
+
+BOOT = "3f2c6f0e-5a1d-4d0c-9c5b-0a6a6f6f1b11"
+ROOT = Path(__file__).parent.parent.parent
+STATE = {"boards": {"GPU-a": {"balances": {"pod-1": 5}}}, "none": None, "half": 0.5}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "accounts.json"
+
+
+def kept(file: Path, boot: str = BOOT) -> Checkpoint:
+    return Checkpoint(file, boot_id=boot)
+
+
+def test_the_next_exporter_of_the_same_boot_finds_what_was_saved_last(file):
+    first = kept(file)
+    first.save({"old": 1})
+    first.save(STATE)
+    assert kept(file).load() == STATE
+    assert first.fault == ""
+    assert [found.name for found in file.parent.iterdir()] == [file.name]
+
+
+def test_nobody_else_may_read_it(file):
+    before = os.umask(0)
+    try:
+        kept(file).save(STATE)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_without_a_file_nothing_is_kept_and_nothing_is_wrong():
+    checkpoint = Checkpoint(None, boot_id=BOOT)
+    checkpoint.save(STATE)
+    assert checkpoint.load() is None
+    assert checkpoint.fault == ""
+
+
+def test_the_state_of_another_boot_is_not_taken(file, caplog):
+    caplog.set_level(logging.INFO)
+    kept(file, "another").save(STATE)
+    assert kept(file).load() is None
+    assert "event=checkpoint_of_another_boot" in caplog.text
+
+
+def test_without_a_boot_id_nothing_is_kept_or_taken(file):
+    kept(file).save(STATE)
+    unknown = kept(file, "")
+    assert unknown.load() is None
+    unknown.save({"other": 1})
+    assert "check node.root" in unknown.fault
+    assert kept(file).load() == STATE
+
+
+def test_where_there_is_no_file_the_log_says_so(file, caplog):
+    caplog.set_level(logging.INFO)
+    assert kept(file).load() is None
+    assert "event=checkpoint_absent" in caplog.text
+
+
+def test_what_cannot_be_read_says_so_and_is_no_state(file, caplog):
+    file.mkdir()
+    assert kept(file).load() is None
+    assert "event=checkpoint_unreadable" in caplog.text
+
+
+WHOLE = json.dumps({"version": 1, "boot_id": BOOT, "state": STATE})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        WHOLE[: len(WHOLE) // 2],
+        WHOLE[:-1],
+        "\0" * 4096,
+        "[1]",
+        "null",
+        '{"version": 1}',
+        '{"version": true, "boot_id": "", "state": {}}',
+        '{"version": "1", "boot_id": "", "state": {}}',
+        json.dumps({"version": 1, "boot_id": BOOT, "state": [1]}),
+        "\u00e9\ud7ff".encode("utf-16").decode("latin-1"),
+        "[" * 100_000,
+    ],
+    ids=range(12),
+)
+def test_a_broken_file_is_kept_aside_and_the_next_is_whole(file, caplog, text):
+    file.write_text(text, encoding="latin-1")
+    checkpoint = kept(file)
+    assert checkpoint.load() is None
+    assert "event=checkpoint_broken" in caplog.text
+    assert file.with_name("accounts.json.broken").read_text(encoding="latin-1") == text
+    checkpoint.save(STATE)
+    assert checkpoint.load() == STATE
+
+
+def test_a_newer_versions_file_is_not_taken_and_not_lost(file, caplog):
+    text = json.dumps({"version": 2, "boot_id": BOOT, "accounts": []})
+    file.write_text(text)
+    checkpoint = kept(file)
+    assert checkpoint.load() is None
+    assert "event=checkpoint_newer" in caplog.text
+    checkpoint.save(STATE)
+    assert file.with_name("accounts.json.newer").read_text() == text
+
+
+def test_what_a_killed_writer_left_beside_is_no_hindrance(file):
+    beside = file.with_name("accounts.json.writing")
+    beside.write_text('{"half')
+    beside.chmod(0o666)
+    kept(file).save(STATE)
+    assert kept(file).load() == STATE
+    assert not beside.exists()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_planted_link_is_not_written_through(file):
+    elsewhere = file.with_name("elsewhere")
+    elsewhere.write_text("precious")
+    file.with_name("accounts.json.writing").symlink_to(elsewhere)
+    kept(file).save(STATE)
+    assert elsewhere.read_text() == "precious"
+
+
+def test_a_full_disk_costs_the_checkpoint_only_and_is_logged_once(file, caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    checkpoint = kept(file)
+    checkpoint.save({"good": 1})
+    write = os.write
+
+    def half_then_full(descriptor: int, data: memoryview) -> int:
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data[: len(data) // 2])
+
+    monkeypatch.setattr(os, "write", half_then_full)
+    for _ in range(3):
+        checkpoint.save({"lost": 2})
+    assert "No space left on device" in checkpoint.fault
+    assert checkpoint.load() == {"good": 1}
+    assert [found.name for found in file.parent.iterdir()] == [file.name]
+    monkeypatch.undo()
+    checkpoint.save(STATE)
+    checkpoint.save(STATE)
+    assert checkpoint.fault == ""
+    events = [record.message.split()[0] for record in caplog.records]
+    assert events == ["event=checkpoint_failed", "event=checkpoint_recovered"]
+    assert checkpoint.load() == STATE
+
+
+def test_a_folder_that_is_not_there_costs_the_checkpoint_only(tmp_path):
+    checkpoint = kept(tmp_path / "missing/accounts.json")
+    checkpoint.save(STATE)
+    assert "No such file or directory" in checkpoint.fault
+
+
+def test_the_boot_id_is_the_hosts(tmp_path):
+    assert boot_id(tmp_path) == ""
+    folder = tmp_path / "proc/sys/kernel/random"
+    folder.mkdir(parents=True)
+    (folder / "boot_id").write_text(BOOT + "\n")
+    assert boot_id(tmp_path) == BOOT
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_whole_state_no_older_than_it_said(file):
+    random_moments = random.Random(4)
+    number = 0
+    for _ in range(30):
+        command = [sys.executable, "-m", "tests.exporter.checkpoint_writer"]
+        command += [str(file), BOOT, str(number)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as writer:
+            assert writer.stdout is not None
+            said = [writer.stdout.readline() for _ in range(random_moments.randint(1, 8))]
+            for _ in range(random_moments.randrange(20_000)):
+                pass  # the kill falls somewhere into the write that goes on by itself
+            writer.kill()
+            said += writer.stdout.readlines()
+        last = int(said[-1])
+        found = kept(file).load()
+        assert found is not None
+        assert found["number"] >= last
+        assert found == state_of(found["number"]), "every part is of the same state"
+        number = found["number"] + 1
