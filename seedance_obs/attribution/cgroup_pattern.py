@@ -10,10 +10,10 @@ import warnings
 from dataclasses import dataclass, field
 
 LONGEST_PATTERN = 200
-LONGEST_PATH = 1024  # of a path, the patterns see this much
-MOST_REPEATS = 4
+LONGEST_PATH = 512  # of a path, the patterns see this much
+MOST_REPEATS = 3  # `{64}` is none
 MOST_WIDE_REPEATS = 2  # of `.` or another thing that matches a `/`
-MOST_FORKS = 8  # repeats, optional parts and `|` together
+MOST_FORKS = 8  # a repeat counts as two, an optional part and a `|` as one
 
 _TOKEN = re.compile(
     r"""(?P<escape>\\.)
@@ -25,6 +25,7 @@ _TOKEN = re.compile(
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_EXACTLY = re.compile(r"\{\d+\}.?")
 _ONCE_AT_MOST = re.compile(r"\?.?|\{(?:0,|,)?1\}.?")
 
 
@@ -50,54 +51,54 @@ def cgroup_pattern(text: str) -> re.Pattern[str]:
 
 
 @dataclass(slots=True)
-class _Group:
-    forks: bool = False  # whether something in it can match in more than one way
-
-
-@dataclass(slots=True)
 class _Scan:
-    """One reading of a pattern that compiles, from left to right."""
+    """One reading of a pattern that compiles, from left to right.
 
-    groups: list[_Group] = field(default_factory=lambda: [_Group()])
+    `groups` has an entry for each group that is open: whether it can match in more than one way.
+    """
+
+    groups: list[bool] = field(default_factory=lambda: [False])
     forks: int = 0
     repeats: int = 0
     wide_repeats: int = 0
 
     def problem(self, text: str) -> str:
         """Why the pattern could be slow, empty where it cannot."""
-        wide, closed = False, None
+        wide = forked = False  # the thing before: can it match a "/", and in more than one way
         for token in _TOKEN.finditer(text):
             kind, found = str(token.lastgroup), token.group()
             if kind == "repeat":
-                problem = self._repeat(found, closed, wide=wide)
+                problem = self._repeat(found, wide=wide, forked=forked)
             else:
                 problem = self._plain(kind, found, text[token.end() :])
-                closed = self.groups.pop() if kind == "close" else None
-                wide = closed is not None or _is_wide(kind, found)
+                forked = kind == "close" and self.groups.pop()
+                wide = kind == "close" or _is_wide(kind, found)
             if problem:
                 return problem
         return self._too_many()
 
-    def _repeat(self, found: str, closed: _Group | None, *, wide: bool) -> str:
-        self.groups[-1].forks = True
-        self.forks += 1
-        if _ONCE_AT_MOST.fullmatch(found):
+    def _repeat(self, found: str, *, wide: bool, forked: bool) -> str:
+        once = _ONCE_AT_MOST.fullmatch(found) is not None
+        if forked and not once:
+            return "without a repeat or choice inside a repeat"
+        if _EXACTLY.fullmatch(found):
             return ""
-        self.repeats += 1
-        self.wide_repeats += wide
-        inner = closed is not None and closed.forks
-        return "without a repeat or choice inside a repeat" if inner else ""
+        self.groups[-1] = True
+        self.forks += 1 if once else 2
+        self.repeats += not once
+        self.wide_repeats += wide and not once
+        return ""
 
     def _plain(self, kind: str, found: str, rest: str) -> str:
         if (found == "(" and rest.startswith("?")) or re.fullmatch(r"\\[1-9]", found):
             return "without look-around, back-references and flags"
         if kind == "open":
-            self.groups.append(_Group())
+            self.groups.append(False)
         elif kind == "choice":
             self.forks += 1
-            self.groups[-1].forks = True
-        elif kind == "close" and self.groups[-1].forks:
-            self.groups[-2].forks = True
+            self.groups[-1] = True
+        elif kind == "close":
+            self.groups[-2] |= self.groups[-1]
         return ""
 
     def _too_many(self) -> str:
@@ -106,7 +107,7 @@ class _Scan:
         if self.wide_repeats > MOST_WIDE_REPEATS:
             return f"with {MOST_WIDE_REPEATS} repeats of what matches a '/' at most"
         if self.forks > MOST_FORKS:
-            return f"with {MOST_FORKS} repeats, optional parts and choices at most"
+            return "with fewer repeats, optional parts and choices"
         return ""
 
 
