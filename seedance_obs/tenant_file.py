@@ -2,8 +2,8 @@
 
 Editors and kubelets replace a file in their own ways: they write it anew in place, move another
 over it, or swing a link (a ConfigMap's `..data`). The file behind the path is told from the one of
-before by device, inode, size and times. A changed file is read once it has
-stayed as it is from one look to the next, so that one being written is left alone.
+before by device, inode, size and times. A changed file is read once it has stayed as it is from
+one look to the next, so that one being written is left alone.
 """
 
 import logging
