@@ -1,77 +1,81 @@
 """Who used what on this node: joins processes, pods and boards into accounts, tick by tick.
 
-`observe` runs on the thread that reads the driver, `advance` on the one that assembles the view.
+`observe` runs on the thread that reads the driver, `refresh` on one that may block, `advance` and
+`view` on the one that assembles.
 """
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from seedance_obs.attribution.tick import EnergyReading, Holder, Tick
 from seedance_obs.exporter.books import Books
-from seedance_obs.exporter.claims import Claims
-from seedance_obs.exporter.holders import Use, holders_of
+from seedance_obs.exporter.checkpoint import Checkpoint
+from seedance_obs.exporter.claims import Claims, given_to_jobs, given_to_pods
+from seedance_obs.exporter.holders import holders_of
+from seedance_obs.exporter.host_energy import HostEnergy
 from seedance_obs.exporter.link_classes import link_classes
+from seedance_obs.exporter.people import People
+from seedance_obs.exporter.quota_watch import QuotaWatch, Seat
 from seedance_obs.exporter.residency import Occupancy, occupancy
-from seedance_obs.exporter.roster import Known, Roster
+from seedance_obs.exporter.roster import Roster
 from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.use_meter import UseMeter
 from seedance_obs.exporter.view import AttributionView, LocatedGpu, ShownWorkload
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import SourceSnapshot
+from seedance_obs.sources.slurm import read_job_map
+from seedance_obs.tenant_file import TenantFile
 from seedance_obs.topology.model import Topology
 from seedance_obs.workload import Workload
 
+LOG = logging.getLogger(__name__)
+CLAIMS_SECONDS = 5.0  # how long it is believed that a pod has not ended
+KUBELET_PATIENCE_SECONDS = 1800.0  # its pods outlive a kubelet that is down for a while
 
-class Owners(Protocol):
-    """Whatever knows which workload a process belongs to."""
 
-    def owner(self, pid: int) -> Workload | None:
-        """The workload of a process, or None when it is gone or hidden."""
-        ...
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an attribution is made of."""
+
+    books: Books
+    roster: Roster
+    people: People
+    tenants: TenantFile
+    host: HostEnergy
+    quotas: QuotaWatch
+    checkpoint: Checkpoint
+    job_map: Path | None = None
 
 
 class Attribution:
     """The books of a node, and what is needed to keep them."""
 
-    def __init__(
-        self,
-        books: Books,
-        roster: Roster,
-        *,
-        owners: Owners,
-        tenant_of: Callable[[Workload], str],
-        workload_limit: int,
-        shapley: bool,
-    ) -> None:
-        self._books = books
-        self._roster = roster
-        self._owners = owners
-        self._tenant_of = tenant_of
+    def __init__(self, parts: Parts, *, workload_limit: int, shapley: bool) -> None:
+        self._parts = parts
         self._workload_limit = workload_limit
         self._shapley = shapley
         self._use = UseMeter()
         self._traffic = TrafficMeter()
-        self._lock = threading.Lock()
-        self._owned: dict[int, Workload] = {}
+        self._claims = Claims([], parts.people.pod, pods_told=False)
+        self._claimed: tuple[float, float] | None = None
+        self._ticked_at: float | None = None
         self._dropped_claims = 0
-        self._links: dict[str, Mapping[str, str]] = {}  # by workload
+        self._pids: Mapping[str, tuple[int, ...]] = {}
+        self._restore()
 
     def observe(self, snapshot: SourceSnapshot) -> None:
-        """Look up the processes of a pass while they live, and add up what they used.
-
-        One that ended since the last pass keeps the owner it had, for its last activity.
-        """
-        listed = {p.pid for gpu in snapshot.gpus for p in gpu.processes or ()}
-        used = {u.pid for gpu in snapshot.gpus for u in gpu.process_use or ()}
-        owned = {}
-        for pid in listed | used:
-            owner = self._owners.owner(pid) or self._owned.get(pid)
-            if owner is not None:
-                owned[pid] = owner
-        with self._lock:
-            self._owned = owned
+        """Look up the processes of a pass while they live, and add up what they used."""
+        self._parts.people.observe(snapshot)
         self._use.add(snapshot)
+
+    def refresh(self, now: float) -> None:
+        """Read what may block or changes slowly: quotas, and the host's energy."""
+        self._parts.quotas.refresh()
+        self._parts.host.advance(dict(self._parts.roster.known()), self._pids, now)
 
     def advance(
         self,
@@ -81,71 +85,71 @@ class Attribution:
         *,
         pods: SourceSnapshot | None = None,
     ) -> None:
-        """Book what passed on every board since its last tick.
+        """Book what passed on every board since its last tick, and keep the books.
 
         `pods` is what the kubelet told last: of its devices, living processes know better.
         """
-        with self._lock:
-            owned = self._owned
-        claims = self._claims(pods)
+        owned = self._parts.people.owned()
+        claims = self._claims_of(pods, now)
         found = [(gpu, occupancy(gpu.merged, owned.get, claims.on(gpu.merged))) for gpu in gpus]
-        self._links = _links_by_workload(found, topology)
+        accounts = _Accounts(self._parts, links=_links_by_workload(found, topology), now=now)
+        seats: list[Seat] = []
         for gpu, occupied in found:
-            self._dropped_claims += 0 if occupied is None else occupied.dropped_claims
-            tick = self._tick(gpu.merged, occupied, owned, now)
-            self._books.advance(gpu.merged.uuid, gpu.merged.model, tick)
-        for account in self._roster.leave(now):
-            self._books.leave(account)
+            holders, parts = None, 1
+            if occupied is not None:
+                self._dropped_claims += occupied.dropped_claims
+                holders, parts = holders_of(
+                    gpu.merged,
+                    occupied,
+                    self._use.take(gpu.merged.uuid),
+                    owner_of=owned.get,
+                    account_of=accounts.account,
+                    links_of=accounts.links,
+                )
+                seats += _seats(gpu.merged, occupied, holders, accounts.account)
+            self._book(gpu.merged, holders, parts)
+        self._note_seats(seats, now)
+        self._let_go(now)
+        self._parts.checkpoint.save(self._as_state())
 
     def view(self) -> AttributionView:
         """The books as they are now; of too many workloads the newest are hidden."""
-        known = list(self._roster.known().items())
+        known = list(self._parts.roster.known().items())
         shown = dict(known[: self._workload_limit])
+        books = self._parts.books
         return AttributionView(
-            tenants=tuple(self._books.tenants()),
+            tenants=tuple(books.tenants()),
             workloads=tuple(ShownWorkload(k.workload, k.tenant) for k in shown.values()),
-            workload_accounts=tuple(a for a in self._books.workloads() if a.account in shown),
+            workload_accounts=tuple(a for a in books.workloads() if a.account in shown),
             hidden_workloads=len(known) - len(shown),
-            evidence=tuple(self._books.evidence()),
+            evidence=tuple(books.evidence()),
             dropped_claims=self._dropped_claims,
             shapley=self._shapley,
+            host=self._parts.host.view(shown),
+            quotas=self._parts.quotas.view(shown),
+            host_pids=self._parts.people.host_pids,
+            tenant_fault=self._parts.tenants.fault,
+            tenants_loaded_at=self._parts.tenants.loaded_at,
+            checkpoint_fault=self._parts.checkpoint.fault,
+            checkpointed=self._parts.checkpoint.kept,
         )
 
-    def known(self) -> Mapping[str, Known]:
-        """Every workload that is on a GPU, or was minutes ago, by account."""
-        return self._roster.known()
+    def _claims_of(self, pods: SourceSnapshot | None, now: float) -> Claims:
+        if pods is not None and now - pods.taken_at > KUBELET_PATIENCE_SECONDS:
+            pods = None
+        told_at = -1.0 if pods is None else pods.taken_at
+        due = (told_at, now // CLAIMS_SECONDS)
+        if due != self._claimed:
+            self._claimed = due
+            find = self._parts.people.pod
+            given = [] if pods is None else given_to_pods(pods.containers, find)
+            if self._parts.job_map is not None:
+                given += given_to_jobs(read_job_map(self._parts.job_map) or {})
+            self._claims = Claims(given, find, pods_told=pods is not None)
+        return self._claims
 
-    def as_state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"books": self._books.as_state(), "roster": self._roster.as_state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what a checkpoint kept."""
-        self._roster.restore(state["roster"])
-        self._books.restore(state["books"])
-
-    def _tick(
-        self,
-        gpu: MergedGpu,
-        occupied: Occupancy | None,
-        owned: Mapping[int, Workload],
-        now: float,
-    ) -> Tick:
-        used = self._use.take(gpu.uuid)
-        holders: tuple[Holder, ...] | None = None
-        parts = 1
-        if occupied is not None:
-            holders, parts = holders_of(
-                gpu,
-                occupied,
-                None if used is None else Use(used),
-                owner_of=owned.get,
-                account_of=lambda workload: self._roster.account(
-                    workload, self._tenant_of(workload), now
-                ),
-                links_of=lambda workload: self._links.get(workload.key, {}),
-            )
-        return Tick(
+    def _book(self, gpu: MergedGpu, holders: tuple[Holder, ...] | None, parts: int) -> None:
+        tick = Tick(
             at_us=round(gpu.listed_at * 1e6),
             holders=holders,
             parts=parts,
@@ -154,6 +158,58 @@ class Attribution:
             power_limit_watts=gpu.value("power_limit_watts"),
             traffic=self._traffic.take(gpu),
         )
+        self._parts.books.advance(gpu.uuid, gpu.model, tick)
+
+    def _note_seats(self, seats: Sequence[Seat], now: float) -> None:
+        pids: defaultdict[str, list[int]] = defaultdict(list)
+        for seat in seats:
+            pids[seat.account] += seat.pids
+        self._pids = {account: tuple(dict.fromkeys(found)) for account, found in pids.items()}
+        elapsed = 0.0 if self._ticked_at is None else now - self._ticked_at
+        self._ticked_at = now
+        self._parts.quotas.note(seats, elapsed)
+
+    def _let_go(self, now: float) -> None:
+        gone = self._parts.roster.leave(now)
+        for account in gone:
+            self._parts.books.leave(account)
+        if gone:
+            self._parts.host.leave(gone)
+            self._parts.quotas.leave(gone)
+
+    def _as_state(self) -> dict[str, Any]:
+        return {
+            "books": self._parts.books.as_state(),
+            "roster": self._parts.roster.as_state(),
+            "host": self._parts.host.as_state(),
+        }
+
+    def _restore(self) -> None:
+        state = self._parts.checkpoint.load()
+        if state is not None:
+            self._parts.books.restore(state["books"])
+            self._parts.roster.restore(state["roster"])
+            self._parts.host.restore(state["host"])
+
+
+class _Accounts:
+    """The accounts of one tick: each workload's tenant is asked for once."""
+
+    def __init__(
+        self, parts: Parts, *, links: Mapping[str, Mapping[str, str]], now: float
+    ) -> None:
+        self._rules = parts.tenants.rules()
+        self._roster = parts.roster
+        self._links = links
+        self._now = now
+
+    def account(self, workload: Workload) -> str:
+        """The account that a workload is booked under now."""
+        return self._roster.account(workload, self._rules.tenant_of(workload), self._now)
+
+    def links(self, workload: Workload) -> Mapping[str, str]:
+        """The link classes of its traffic."""
+        return self._links.get(workload.key, {})
 
 
 def _energy(gpu: MergedGpu) -> EnergyReading | None:
@@ -173,3 +229,24 @@ def _links_by_workload(
             if gpu.device.name not in devices:
                 devices.append(gpu.device.name)
     return {workload: link_classes(topology, devices) for workload, devices in held.items()}
+
+
+def _seats(
+    gpu: MergedGpu,
+    occupied: Occupancy,
+    holders: Sequence[Holder],
+    account_of: Callable[[Workload], str],
+) -> Iterator[Seat]:
+    activity = {holder.account: holder.activity for holder in holders}
+    for place, residents in occupied.places:
+        for resident in residents:
+            account = account_of(resident.workload)
+            yield Seat(
+                account=account,
+                workload=resident.workload,
+                gpu=gpu,
+                instance=place.instance,
+                pids=tuple(resident.pids),
+                memory_bytes=resident.memory_bytes,
+                activity=activity.get(account),
+            )

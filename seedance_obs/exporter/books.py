@@ -81,6 +81,18 @@ class Books:
                 intensity=self._intensities[uuid].evidence if _was_shared(board) else None,
             )
 
+    def _open(self, uuid: str, model: str) -> BoardAccount:
+        return BoardAccount(**self._terms(uuid, model))
+
+    def _terms(self, uuid: str, model: str) -> Terms:
+        intensities = self._intensities[uuid] = Intensities()
+        return {
+            "gap_us": self._gap_us,
+            "floor_watts": self._floor_watts.get(model),
+            "weigh": intensities,
+            "shapley": ShapleySplit() if self._shapley else None,
+        }
+
     def as_state(self) -> Mapping[str, Any]:
         """What a checkpoint keeps."""
         return {

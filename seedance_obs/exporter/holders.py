@@ -1,7 +1,7 @@
 """From who is on a board to what its account is told: parts, activity, memory, link classes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lcm
 
 from seedance_obs.attribution.tick import Holder
@@ -16,11 +16,7 @@ BUSY = ("sm_active_ratio", "engine_active_ratio", "utilization_ratio")
 AccountOf = Callable[[Workload], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What processes used of a board since its last tick: shares (0 to 1) of its time, by pid."""
-
-    by_pid: Mapping[int, float]
+Use = Mapping[int, float]  # shares (0 to 1) of a board's time since its last tick, by pid
 
 
 def holders_of(
@@ -66,7 +62,7 @@ def _activity(
     if not resident.certain:
         return None
     if use is not None:
-        return min(1.0, sum(use.by_pid.get(pid, 0.0) for pid in resident.pids))
+        return min(1.0, sum(use.get(pid, 0.0) for pid in resident.pids))
     if gpu.vgpus and len(residents) == len(gpu.vgpus):
         return gpu.vgpus[list(residents).index(resident)].sm_ratio
     return next((gpu.value(name) for name in BUSY if name in gpu.readings), None) if (
@@ -93,7 +89,7 @@ def _departed(
     residents = occupied.residents()
     present = {pid for resident in residents for pid in resident.pids}
     alone = residents[0].workload if len(residents) == 1 else UNKNOWN_WORKLOAD
-    for pid, ratio in use.by_pid.items():
+    for pid, ratio in use.items():
         if pid not in present and ratio > 0 and (residents or owner_of(pid)):
             yield Holder(account_of(owner_of(pid) or alone), 0, min(1.0, ratio))
 

@@ -112,6 +112,27 @@ class BoardEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class HostEnergyView:
+    """Microjoules of the host by RAPL zone kind and tenant, and by kind and account."""
+
+    tenants: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    workloads: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """What one workload may use of one GPU by one source; `at_limit`: seconds by limit."""
+
+    gpu_uuid: str
+    account: str
+    source: str
+    memory_bytes: int | None
+    sm_ratio: float | None
+    changed_at: float | None
+    at_limit: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class AttributionView:
     """Who used what, as of one moment."""
 
@@ -122,6 +143,8 @@ class AttributionView:
     evidence: tuple[BoardEvidence, ...] = ()
     dropped_claims: int = 0
     shapley: bool = False
+    host: HostEnergyView = field(default_factory=HostEnergyView)
+    quotas: tuple[QuotaRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

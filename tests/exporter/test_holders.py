@@ -3,7 +3,7 @@
 import pytest
 
 from seedance_obs.attribution.tick import Holder
-from seedance_obs.exporter.holders import Use, holders_of
+from seedance_obs.exporter.holders import holders_of
 from seedance_obs.exporter.residency import Claim, occupancy
 from seedance_obs.exporter.use_meter import UseMeter
 from seedance_obs.sources.readings import GpuProcess, GpuReadings, ProcessUse, SourceSnapshot
@@ -17,7 +17,7 @@ def told(gpu, use=None, claims=()) -> tuple[dict[str, tuple[int, float | None]],
     holders, parts = holders_of(
         gpu,
         occupancy(gpu, OWNERS.get, lambda _place: claims),
-        None if use is None else Use(use),
+        use,
         owner_of=OWNERS.get,
         account_of=lambda workload: workload.pod or workload.uid,
         links_of=lambda _workload: {},

@@ -1,0 +1,87 @@
+"""The host's own energy by workload: RAPL zones split by CPU time, beside the boards' and apart.
+
+CPU time moves slowly against what it costs to read, so a reading is taken every few seconds.
+"""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from seedance_obs.attribution.host import HostAccount, HostTick
+from seedance_obs.exporter.books import tenant_of
+from seedance_obs.exporter.roster import Known
+from seedance_obs.exporter.view import HostEnergyView
+from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes
+from seedance_obs.sources.rapl import Rapl
+
+LOG = logging.getLogger(__name__)
+INTERVAL_SECONDS = 5.0
+_SHARED_CGROUPS = ("process", "vgpu")  # kinds whose cgroup holds others too
+
+
+class HostEnergy:
+    """Keeps the host's account; on a host without readable RAPL there is nothing to keep."""
+
+    def __init__(self, rapl: Rapl, cpu: CpuTimes, *, gap_seconds: float) -> None:
+        self._rapl = rapl
+        self._cpu = cpu
+        self._gap_us = round(gap_seconds * 1e6)
+        self._account = HostAccount(gap_us=self._gap_us)
+        self._left: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by tenant: kind
+        self._read_at: float | None = None
+        self._refused = ""
+        self._seen: set[str] = set()
+
+    def advance(
+        self, known: Mapping[str, Known], pids: Mapping[str, tuple[int, ...]], now: float
+    ) -> None:
+        """Book what the host burned since the last reading, if it is time for one."""
+        if self._read_at is not None and now - self._read_at < INTERVAL_SECONDS:
+            return
+        first, self._read_at = self._read_at is None, now
+        rapl = self._rapl.read()
+        if rapl.refused and rapl.refused != self._refused:
+            LOG.warning("event=host_energy_refused reason=%r", rapl.refused)
+        self._refused = rapl.refused
+        if not rapl.zones:
+            return
+        owners = {
+            account: CpuOwner(
+                cgroup="" if k.workload.kind in _SHARED_CGROUPS else k.workload.cgroup,
+                pids=pids.get(account, ()),
+                began=not first and account not in self._seen,
+            )
+            for account, k in known.items()
+        }
+        self._seen = set(owners)
+        self._account.advance(HostTick(round(now * 1e6), rapl.zones, self._cpu.read(owners)))
+
+    def leave(self, accounts: Iterable[str]) -> None:
+        """Take ended workloads' accounts out; what they burned stays their tenants'."""
+        for account in accounts:
+            self._left[tenant_of(account)].update(self._account.forget(account))
+
+    def view(self) -> HostEnergyView:
+        """Microjoules by kind, of tenants (with what nobody's work was) and of workloads."""
+        tenants: Counter[tuple[str, str]] = Counter()
+        workloads: Counter[tuple[str, str]] = Counter()
+        for tenant, left in self._left.items():
+            tenants.update({(kind, tenant): microjoules for kind, microjoules in left.items()})
+        for kind, balances in self._account.balances().items():
+            for account, microjoules in balances.items():
+                tenants[kind, tenant_of(account)] += microjoules
+                if "/" in account:
+                    workloads[kind, account] += microjoules
+        return HostEnergyView(dict(tenants), dict(workloads))
+
+    def as_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        left = {tenant: dict(counter) for tenant, counter in self._left.items()}
+        return {"account": self._account.as_state(), "left": left}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what a checkpoint kept."""
+        self._account = HostAccount.from_state(state["account"], gap_us=self._gap_us)
+        for tenant, counter in state["left"].items():
+            self._left[tenant] = Counter(counter)

@@ -1,0 +1,88 @@
+"""Puts a node's attribution together from its settings."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from seedance_obs.config import NodeSettings
+from seedance_obs.errors import UsageError
+from seedance_obs.exporter.attribution import Attribution, Parts
+from seedance_obs.exporter.books import Books
+from seedance_obs.exporter.checkpoint import Checkpoint, boot_id
+from seedance_obs.exporter.host_energy import HostEnergy
+from seedance_obs.exporter.people import People
+from seedance_obs.exporter.quota_watch import QuotaWatch
+from seedance_obs.exporter.roster import Roster
+from seedance_obs.sources.cpu_times import CpuTimes
+from seedance_obs.sources.process_owners import ProcessOwners
+from seedance_obs.sources.quota_reader import QuotaReader
+from seedance_obs.sources.rapl import Rapl
+from seedance_obs.tenant_file import TenantFile
+
+STATE_FILE = "node.json"
+
+
+def open_attribution(
+    settings: NodeSettings,
+    *,
+    monotonic: Callable[[], float],
+    wall: Callable[[], float],
+    environment: Mapping[str, str] = os.environ,
+) -> Attribution:
+    """The books of a node as they were kept, or new ones.
+
+    Raises:
+        UsageError: the tenant rules or the floor powers cannot be used.
+    """
+    root = Path(settings.node_root)
+    gap_seconds = settings.sampler_stale_after_seconds
+    parts = Parts(
+        books=Books(
+            gap_seconds=gap_seconds,
+            floor_watts=floor_watts(settings.attribution_floor_watts),
+            shapley=settings.attribution_shapley,
+        ),
+        roster=Roster(ended_seconds=settings.attribution_ended_seconds),
+        people=People(ProcessOwners(root)),
+        tenants=TenantFile(Path(settings.tenants_file) if settings.tenants_file else None, clock=wall),
+        host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds),
+        quotas=QuotaWatch(QuotaReader(root, clock=monotonic), str(root / "proc")),
+        checkpoint=Checkpoint(_state_file(settings, environment), boot_id=boot_id(root)),
+        job_map=_below(root, settings.slurm_job_map_directory),
+    )
+    return Attribution(
+        parts,
+        workload_limit=settings.attribution_workload_limit,
+        shapley=settings.attribution_shapley,
+    )
+
+
+def floor_watts(entries: tuple[str, ...]) -> dict[str, float]:
+    """What an idle board draws, by model, from entries `MODEL=WATTS`.
+
+    Raises:
+        UsageError: an entry is not of that form.
+    """
+    found = {}
+    for entry in entries:
+        model, _, text = entry.rpartition("=")
+        try:
+            watts = float(text)
+        except ValueError:
+            watts = 0.0
+        if not model.strip() or not 0 < watts < 10_000:
+            raise UsageError(
+                f"attribution.floor_watts entry {entry!r}: wanted MODEL=WATTS, for example "
+                "NVIDIA H100 80GB HBM3=68"
+            )
+        found[model.strip()] = watts
+    return found
+
+
+def _state_file(settings: NodeSettings, environment: Mapping[str, str]) -> Path | None:
+    folder = settings.state_directory or environment.get("STATE_DIRECTORY", "").partition(":")[0]
+    return Path(folder) / STATE_FILE if folder else None
+
+
+def _below(root: Path, path: str) -> Path | None:
+    return root / path.lstrip("/") if path else None

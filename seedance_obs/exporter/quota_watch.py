@@ -1,0 +1,120 @@
+"""What each workload may use of each board, and how long it has stood at its limits.
+
+Reading quotas opens files of other processes, which may block: `refresh` runs on a thread of its
+own, `note` on the one that books.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from seedance_obs.exporter.view import QuotaRow
+from seedance_obs.merge import MergedGpu
+from seedance_obs.sources.procfs import read_start
+from seedance_obs.sources.quota_reader import QuotaReader
+from seedance_obs.sources.quotas import Quota, mig_quota, over
+from seedance_obs.sources.readings import MigReadings
+from seedance_obs.workload import Workload
+
+NEARLY = 0.02  # of a limit: the allocation that would reach it is the one that fails
+# Their SM share is of the board's SMs, which the time that kernels ran does not tell.
+_OF_SMS = ("mig", "mps")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A workload on a board (or on a MIG instance) at one tick, and what it used there."""
+
+    account: str
+    workload: Workload
+    gpu: MergedGpu
+    instance: MigReadings | None
+    pids: tuple[int, ...]
+    memory_bytes: int
+    activity: float | None
+
+
+class QuotaWatch:
+    """Remembers the quotas of the seats that there were last."""
+
+    def __init__(self, reader: QuotaReader, proc_root: str) -> None:
+        self._reader = reader
+        self._proc_root = proc_root
+        self._lock = threading.Lock()
+        self._seats: Sequence[Seat] = ()
+        self._quotas: dict[tuple[str, str], tuple[Quota, ...]] = {}  # by account and board
+        self._at_limit: defaultdict[tuple[str, str, str, str], float] = defaultdict(float)
+
+    def note(self, seats: Sequence[Seat], seconds: float) -> None:
+        """Count `seconds` for every limit that is reached now."""
+        with self._lock:
+            self._seats, quotas = seats, self._quotas
+        for seat in seats:
+            for quota in quotas.get((seat.account, seat.gpu.uuid), ()):
+                sm = None if quota.source in _OF_SMS else seat.activity
+                reached = over(quota, seat.memory_bytes, sm, slack_ratio=NEARLY)
+                for limit, at in zip(("memory", "sm"), reached, strict=True):
+                    if at is not None:
+                        key = (seat.account, seat.gpu.uuid, quota.source, limit)
+                        self._at_limit[key] += seconds if at else 0.0
+
+    def refresh(self) -> None:
+        """Read the quotas of everything that is on a board."""
+        with self._lock:
+            seats = self._seats
+        boards: defaultdict[str, set[str]] = defaultdict(set)
+        for seat in seats:
+            boards[seat.account].add(seat.gpu.uuid)
+        quotas = {
+            (seat.account, seat.gpu.uuid): self._of(seat, only=len(boards[seat.account]) == 1)
+            for seat in seats
+        }
+        with self._lock:
+            self._quotas = quotas
+
+    def leave(self, accounts: Iterable[str]) -> None:
+        """Forget ended workloads."""
+        gone = set(accounts)
+        for key in [key for key in self._at_limit if key[0] in gone]:
+            del self._at_limit[key]
+
+    def view(self) -> tuple[QuotaRow, ...]:
+        """Every quota that holds now, and the seconds at its limits."""
+        return tuple(
+            QuotaRow(
+                gpu_uuid=uuid,
+                account=account,
+                source=quota.source,
+                memory_bytes=quota.memory_bytes,
+                sm_ratio=quota.sm_ratio,
+                changed_at=quota.changed_at,
+                at_limit={
+                    limit: self._at_limit[key]
+                    for limit in ("memory", "sm")
+                    if (key := (account, uuid, quota.source, limit)) in self._at_limit
+                },
+            )
+            for (account, uuid), quotas in sorted(self._quotas.items(), key=lambda item: item[0])
+            for quota in quotas
+        )
+
+    def _of(self, seat: Seat, *, only: bool) -> tuple[Quota, ...]:
+        found: dict[str, Quota] = {}
+        if seat.instance is not None:
+            found["mig"] = mig_quota(seat.instance, seat.gpu.mig_slices)
+        for pid in seat.pids[:1]:
+            started = read_start(self._proc_root, pid)
+            if started is None:
+                continue
+            workload = seat.workload
+            for quota in self._reader.quotas(
+                pid,
+                started.start_ticks,
+                workload.cgroup or None,
+                pod_uid=workload.uid if workload.kind == "pod" else "",
+                container=workload.container,
+            ):
+                if quota.holds_on(seat.gpu.uuid, only=only):
+                    found.setdefault(quota.source, quota)
+        return tuple(found.values())
