@@ -255,9 +255,10 @@ def test_a_missing_library_is_named_with_the_way_to_install_it(
     assert "pip install 'seedance-obs[kubernetes]'" in str(caught.value)
 
 
-def run(code: str, path: Path, **options: Any) -> subprocess.Popen[str]:
+def run(code: str, path: Path) -> subprocess.Popen[str]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", code, str(path)], text=True, **pipes, **options)
+    clean = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+    return subprocess.Popen([sys.executable, "-c", code, str(path)], text=True, env=clean, **pipes)
 
 
 NO_KUBELET = """
@@ -276,6 +277,23 @@ def test_a_node_without_a_kubelet_loads_no_library(path: Path) -> None:
     with run(NO_KUBELET, path) as process:
         out, errors = process.communicate(timeout=60)
     assert (out, errors, process.returncode) == ("[]\n", "", 0)
+
+
+LOUD = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from seedance_obs.sources.podresources.wire import grpc_library
+try:
+    grpc_library().server(ThreadPoolExecutor(1)).add_insecure_port("unix:" + sys.argv[1])
+except RuntimeError:
+    print("refused")
+"""
+
+
+def test_grpcs_own_log_stays_off_standard_error(path: Path) -> None:
+    with run(LOUD, path / "no such folder" / "k.sock") as process:
+        out, errors = process.communicate(timeout=60)
+    assert (out, errors) == ("refused\n", "")
 
 
 HANGING = """

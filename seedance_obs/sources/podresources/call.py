@@ -79,7 +79,7 @@ class KubeletSocket:
     def _options(self) -> tuple[tuple[str, Any], ...]:
         return (
             ("grpc.max_receive_message_length", self._reply_limit_bytes),
-            ("grpc.use_local_subchannel_pool", 1),  # else back-off outlives the channel
+            ("grpc.use_local_subchannel_pool", 1),  # calls share no back-off
             # As gRPC counts this is also how long a connection may take to greet; 20 s else.
             ("grpc.min_reconnect_backoff_ms", max(100, round(self._timeout_seconds * 1000))),
             ("grpc.default_authority", "localhost"),
