@@ -9,11 +9,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from seedance_obs.sources.procfs import read_text
+
 # The v1 trees that the kubelet, container runtimes and Slurm fill; of equal ones the first.
 _V1 = ("memory", "pids", "devices", "freezer", "cpu,cpuacct", "cpu", "systemd")
 _DEPTH = 4  # job, step, user, task
 _FOLDERS = 32
-_PIDS_OF_FOLDER = 8
+_PIDS_OF_FOLDER = 4
 
 
 class CgroupTree:
@@ -86,12 +88,11 @@ def _children(folder: str) -> list[str]:
 
 
 def _lowest_pids(folder: str) -> list[int]:
-    try:
-        text = Path(folder, "cgroup.procs").read_text("ascii", errors="replace")
-    except OSError:
-        return []
+    text = read_text(f"{folder}/cgroup.procs") or ""
     # A process of a pid namespace that this reader does not see is listed as 0.
-    pids = {int(word) for word in text.split() if word.isdecimal() and len(word) < 11}
+    pids = {
+        int(word) for word in text.split() if word.isdecimal() and word.isascii() and len(word) < 11
+    }
     return sorted(pids - {0})[:_PIDS_OF_FOLDER]
 
 

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any  # JSON that another program wrote
 
 _LARGEST_BYTES = 4 * 2**20
@@ -35,12 +34,12 @@ class ContainerFacts:
     pod_labels: tuple[tuple[str, str], ...] = ()
 
 
-def by_containerd(root: Path, container_id: str) -> ContainerFacts | None:
+def by_containerd(root: str, container_id: str) -> ContainerFacts | None:
     """By containerd, whose own namespaces (`k8s.io`, `default`) are folders; None: not its own."""
     for state in _CONTAINERD:
-        tasks = root / state / "io.containerd.runtime.v2.task"
+        tasks = f"{root}/{state}/io.containerd.runtime.v2.task"
         for namespace in _folders(tasks):
-            found = _annotations(tasks / namespace / container_id / "config.json")
+            found = _annotations(f"{tasks}/{namespace}/{container_id}/config.json")
             if found is not None:
                 return _facts(
                     found,
@@ -53,7 +52,7 @@ def by_containerd(root: Path, container_id: str) -> ContainerFacts | None:
     return None
 
 
-def by_crio(root: Path, container_id: str) -> ContainerFacts | None:
+def by_crio(root: str, container_id: str) -> ContainerFacts | None:
     """By CRI-O, the pod's labels from its sandbox; None where it does not know the container."""
     found = _storage_annotations(root, container_id)
     if found is None or found.get("io.container.manager", "cri-o") != "cri-o":
@@ -71,7 +70,7 @@ def by_crio(root: Path, container_id: str) -> ContainerFacts | None:
     )
 
 
-def by_docker(root: Path, container_id: str) -> ContainerFacts | None:
+def by_docker(root: str, container_id: str) -> ContainerFacts | None:
     """By docker: a pod's container where a kubelet started it, else the container's own name."""
     whole = _docker(root, container_id)
     if whole is None:
@@ -92,10 +91,10 @@ def by_docker(root: Path, container_id: str) -> ContainerFacts | None:
     )
 
 
-def by_podman(root: Path, container_id: str) -> ContainerFacts | None:
+def by_podman(root: str, container_id: str) -> ContainerFacts | None:
     """By the list of containers/storage: the name and the image; None where it is not in there."""
     for storage in _STORAGE:
-        listed = _json(root / storage / "overlay-containers/containers.json")
+        listed = _json(f"{root}/{storage}/overlay-containers/containers.json")
         for entry in listed if isinstance(listed, list) else ():
             known = _mapping(entry)
             if known.get("id") == container_id:
@@ -133,22 +132,22 @@ def _users_own(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(item for item in labels.items() if not item[0].startswith(runtime)))
 
 
-def _storage_annotations(root: Path, container_id: str) -> dict[str, str] | None:
+def _storage_annotations(root: str, container_id: str) -> dict[str, str] | None:
     for storage in _STORAGE:
-        folder = root / storage / "overlay-containers" / container_id
-        found = _annotations(folder / "userdata/config.json")
+        folder = f"{root}/{storage}/overlay-containers/{container_id}"
+        found = _annotations(f"{folder}/userdata/config.json")
         if found is not None:
             return found
     return None
 
 
-def _annotations(file: Path) -> dict[str, str] | None:
+def _annotations(file: str) -> dict[str, str] | None:
     whole = _json(file)
     return _strings(_mapping(whole).get("annotations")) if isinstance(whole, dict) else None
 
 
-def _docker(root: Path, container_id: str) -> dict[str, Any] | None:
-    whole = _json(root / "var/lib/docker/containers" / container_id / "config.v2.json")
+def _docker(root: str, container_id: str) -> dict[str, Any] | None:
+    whole = _json(f"{root}/var/lib/docker/containers/{container_id}/config.v2.json")
     return whole if isinstance(whole, dict) else None
 
 
@@ -169,10 +168,10 @@ def _is_name(text: str) -> bool:
     return text.isalnum() and text.isascii()
 
 
-def _json(file: Path) -> object:
+def _json(file: str) -> object:
     """What a file holds; None where it is missing, unreadable, too large or no JSON."""
     try:
-        with file.open("rb") as opened:
+        with open(file, "rb", buffering=0) as opened:
             raw = opened.read(_LARGEST_BYTES + 1)
     except OSError:
         return None
@@ -189,7 +188,7 @@ def _parsed(text: object) -> object:
     return found
 
 
-def _folders(folder: Path) -> Iterator[str]:
+def _folders(folder: str) -> Iterator[str]:
     try:
         yield from sorted(os.listdir(folder))
     except OSError:

@@ -68,7 +68,7 @@ class Containers:
 
     def _read(self, container_id: str) -> ContainerFacts:
         for read in _READERS:
-            found = read(self._root, container_id)
+            found = read(str(self._root), container_id)
             if found is not None and found != _NOTHING:
                 return found
         logged = self._logs.of(container_id)

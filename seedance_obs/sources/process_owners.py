@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seedance_obs.sources.cgroup_path import CgroupFacts, read_cgroup_path
-from seedance_obs.sources.cgroup_tree import CgroupTree, first_processes
 from seedance_obs.sources.containers import Containers
 from seedance_obs.sources.procfs import (
     Process,
@@ -14,16 +13,14 @@ from seedance_obs.sources.procfs import (
     read_cgroups,
     read_process,
     read_start,
-    user_name,
 )
-from seedance_obs.sources.slurm import JobEnvironment, read_job_environment
+from seedance_obs.sources.slurm import read_job_environment
+from seedance_obs.sources.workload_reader import WorkloadReader
 from seedance_obs.workload import Workload
 
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _HOST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of linux/proc_ns.h
 _WORKLOADS_KEPT = 4096
 _PROCESSES_KEPT = 65_536
-_ENVIRONMENTS_READ = 8
 _SLURM_DAEMON = "slurmd.service"
 
 
@@ -51,10 +48,9 @@ class ProcessOwners:
         boot_unix: int | None = None,
     ) -> None:
         """Take the boot time (Unix seconds) that accounts were kept by, else the machine's own."""
-        self._root = Path(root)
         self._proc = os.path.join(root, "proc")
-        self._tree = CgroupTree(root)
         self._containers = containers or Containers(root)
+        self._reader = WorkloadReader(root, self._containers)
         self._boot_unix = boot_unix
         self._host_pids: bool | None = None
         self._owners: dict[int, tuple[int, _Known]] = {}  # by pid: start ticks, whose it is
@@ -112,7 +108,8 @@ class ProcessOwners:
 
     def _find(self, pid: int, ticks: int, group: int) -> _Known | None:
         process = None if self.host_pids is False else read_process(self._proc, pid)
-        if process is None or process.start_ticks != ticks or self.boot_unix is None:
+        boot_unix = self.boot_unix
+        if process is None or process.start_ticks != ticks or boot_unix is None:
             return None
         facts = self._facts(process)
         told = read_job_environment(self._proc, pid) if facts.unit == _SLURM_DAEMON else None
@@ -120,7 +117,7 @@ class ProcessOwners:
         name = _name(facts, group or pid, told.job if told else "")
         known = self._known.get(name)
         if known is None or not (name[0] == "pod" or self._lives(known)):
-            known = _Known(self._workload(name, process, facts))
+            known = _Known(self._reader.read(name, process, facts, boot_unix=boot_unix))
         if not self._runs(pid, ticks):
             return None
         self._known[name] = known
@@ -151,76 +148,6 @@ class ProcessOwners:
         if len(self._known) > _WORKLOADS_KEPT:
             idle = (name for name, known in self._known.items() if not known.members)
             self._known.pop(next(idle, ("", "")), None)
-
-    def _workload(self, name: tuple[str, str], process: Process, facts: CgroupFacts) -> Workload:
-        kind, uid = name
-        oldest = self._oldest(kind, uid, facts)
-        ticks = min([process.start_ticks, *(start for start, _ in oldest)])
-        started_at = (self.boot_unix or 0) + ticks // _TICKS_PER_SECOND
-        about = Workload(kind, uid, started_at, cgroup=facts.path)
-        if kind == "pod":
-            return self._pod(about, facts)
-        if kind == "slurm":
-            return self._job(about, process, facts, [pid for _, pid in oldest])
-        if kind == "container":
-            return self._container(about, process, facts)
-        return replace(about, user=user_name(self._root, process.uid))
-
-    def _oldest(self, kind: str, uid: str, facts: CgroupFacts) -> list[tuple[int, int]]:
-        """Start ticks and pid of the first processes of a workload, the oldest first.
-
-        A process group begins with its leader. A job that only its environment tells of has no
-        cgroup of its own.
-        """
-        if kind == "process":
-            pids = [int(uid)]
-        elif kind == "slurm" and not facts.slurm_job:
-            pids = []
-        else:
-            folder = (self._tree.pod(uid) if kind == "pod" else None) or self._tree.folder(
-                facts.path
-            )
-            pids = first_processes(folder) if folder else []
-        starts = ((read_start(self._proc, pid), pid) for pid in pids)
-        return sorted((found.start_ticks, pid) for found, pid in starts if found)
-
-    def _pod(self, about: Workload, facts: CgroupFacts) -> Workload:
-        found = self._containers.container(facts.container_id)
-        namespace, pod = found.namespace, found.pod
-        if not pod:
-            namespace, pod = self._containers.pod(about.uid) or ("", "")
-        return replace(
-            about,
-            namespace=namespace,
-            pod=pod,
-            container=found.container,
-            image=found.image,
-            pod_labels=found.pod_labels,
-        )
-
-    def _container(self, about: Workload, process: Process, facts: CgroupFacts) -> Workload:
-        """A container outside pods; the uids in a user's own are mapped, their slice is not."""
-        found = self._containers.container(about.uid)
-        uid = process.uid if facts.login_uid is None else facts.login_uid
-        user = user_name(self._root, uid)
-        return replace(about, container=found.container, image=found.image, user=user)
-
-    def _job(
-        self, about: Workload, process: Process, facts: CgroupFacts, oldest: list[int]
-    ) -> Workload:
-        """A job as its oldest processes were told, which Slurm started: a user can start later ones
-        with any environment.
-        """
-        pids = [*oldest[:_ENVIRONMENTS_READ], process.pid]
-        read = filter(None, (read_job_environment(self._proc, pid) for pid in pids))
-        told = next((said for said in read if said.is_of(about.uid)), JobEnvironment())
-        uid = process.uid if facts.slurm_uid is None else facts.slurm_uid
-        return replace(
-            about,
-            slurm_job=told.job or about.uid,
-            slurm_account=told.account,
-            user=told.user or user_name(self._root, uid),
-        )
 
 
 def _is_placed(facts: CgroupFacts) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from seedance_obs.sources import process_owners
 from seedance_obs.sources.process_owners import ProcessOwners
+from seedance_obs.sources.workload_reader import WorkloadReader
 from seedance_obs.workload import Workload
 from tests.sources.host_tree import BOOT, CID, JOB, POD, SIDECAR, TICKS, UID, HostTree
 
@@ -321,19 +322,19 @@ def test_a_process_whose_state_is_garbled_belongs_to_nobody(host: HostTree, text
     assert ProcessOwners(host.root).owner(42) is None
 
 
-@pytest.mark.parametrize("step", ["_facts", "_workload"])
+@pytest.mark.parametrize(("reader", "step"), [(ProcessOwners, "_facts"), (WorkloadReader, "read")])
 def test_a_process_that_dies_between_two_reads_belongs_to_nobody(
-    host: HostTree, monkeypatch: pytest.MonkeyPatch, step: str
+    host: HostTree, monkeypatch: pytest.MonkeyPatch, reader: type, step: str
 ) -> None:
     host.start(42, TRAINER)
-    real = getattr(ProcessOwners, step)
+    real = getattr(reader, step)
 
-    def dying(self: ProcessOwners, *args: object) -> object:
+    def dying(*args: object, **options: object) -> object:
         host.end(42)
-        monkeypatch.setattr(ProcessOwners, step, real)
-        return real(self, *args)
+        monkeypatch.setattr(reader, step, real)
+        return real(*args, **options)
 
-    monkeypatch.setattr(ProcessOwners, step, dying)
+    monkeypatch.setattr(reader, step, dying)
     owners = ProcessOwners(host.root)
     assert owners.owner(42) is None
     host.start(42, SESSION, ticks=900)
