@@ -8,12 +8,14 @@ import random
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from seedance_obs.exporter.checkpoint import Checkpoint, boot_id
-from tests.exporter.checkpoint_writer import state_of
+from tests.exporter.checkpoint_writer import STEP, state_of
 
 BOOT = "3f2c6f0e-5a1d-4d0c-9c5b-0a6a6f6f1b11"
 ROOT = Path(__file__).parent.parent.parent
@@ -181,22 +183,51 @@ def test_the_boot_id_is_the_hosts(tmp_path):
     assert boot_id(tmp_path) == BOOT
 
 
-def test_a_writer_killed_at_any_moment_leaves_a_whole_state_no_older_than_it_said(file):
-    random_moments = random.Random(4)
-    number = 0
-    for _ in range(30):
-        command = [sys.executable, "-m", "tests.exporter.checkpoint_writer"]
-        command += [str(file), BOOT, str(number)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as writer:
-            assert writer.stdout is not None
-            said = [writer.stdout.readline() for _ in range(random_moments.randint(1, 8))]
-            for _ in range(random_moments.randrange(20_000)):
-                pass  # the kill falls somewhere into the write that goes on by itself
-            writer.kill()
-            said += writer.stdout.readlines()
-        last = int(said[-1])
-        found = kept(file).load()
-        assert found is not None
-        assert found["number"] >= last
-        assert found == state_of(found["number"]), "every part is of the same state"
-        number = found["number"] + 1
+@contextmanager
+def writer(file: Path, number: int, manner: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that saves on and on; it is killed at the end of the block."""
+    command = [sys.executable, "-m", "tests.exporter.checkpoint_writer"]
+    command += [str(file), BOOT, str(number), manner]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=ROOT) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def check_whole(file: Path, said: list[bytes]) -> int:
+    """The number of the state that is kept, which is whole and not older than the last one said."""
+    last = max((int(line) for line in said if line != STEP), default=-1)
+    found = kept(file).load()
+    number = -1 if found is None else found["number"]
+    assert found is None or found == state_of(number), "every part is of the same state"
+    assert number >= last
+    return number
+
+
+def test_a_writer_killed_before_any_step_of_a_save_leaves_a_whole_state(tmp_path):
+    for steps in range(1, 21):  # a save takes eight
+        file = tmp_path / f"accounts-{steps}.json"
+        with writer(file, 0, "paced") as process:
+            said = []
+            while said.count(STEP) < steps:
+                said.append(process.stdout.readline())
+                assert said[-1], "the writer ended by itself"
+                if said[-1] == STEP and said.count(STEP) < steps:
+                    process.stdin.write(b".")
+                    process.stdin.flush()
+        check_whole(file, said)
+    assert b"1\n" in said
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_whole_state(file):
+    moments, number = random.Random(4), -1
+    for _ in range(12):
+        with writer(file, number + 1, "free") as process:
+            said = [process.stdout.readline() for _ in range(moments.randint(1, 40))]
+            process.kill()
+            said += process.stdout.readlines()
+        assert b"" not in said, "the writer ended by itself"
+        before, number = number, check_whole(file, said)
+        assert number > before
