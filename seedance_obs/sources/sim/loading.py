@@ -89,6 +89,7 @@ def _machine(top: Section) -> Machine:
         numa_cpus=top.texts("numa_cpus"),
         dcgm_interval_s=top.optional_number("dcgm_interval_s", low=0.1),
         kubernetes=top.flag("kubernetes"),
+        rapl_packages=top.integer("rapl_packages", 0),
         tenants=_tenants(top),
         gpus=read_gpus(top),
         nvswitches=_each(top, "nvswitches", read_nvswitch),
