@@ -159,6 +159,7 @@ class Machine:
     numa_cpus: tuple[str, ...]  # one CPU list per NUMA node
     dcgm_interval_s: float | None  # None: no dcgm-exporter on this host
     kubernetes: bool
+    rapl_packages: int = 0  # CPU packages whose energy the host shows; 0: none
     tenants: Mapping[str, int] = field(default_factory=dict)  # user name to uid
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[NvSwitch, ...] = ()

@@ -119,6 +119,11 @@ class Holding:
         """Which parts of the board this process keeps busy."""
         return KINDS[self.workload.kind]
 
+    @property
+    def size(self) -> float:
+        """The part of the board that its device is: 1 for the whole, its slices for an instance."""
+        return self.weight / self.workload.share
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -169,12 +174,14 @@ class Board:
         """The board's draw at t; 0 once it is lost."""
         if t >= self.lost_at:
             return 0.0
-        watts = self.idle_watts
-        for held in self.holdings:
-            activity = activity_at(held.workload, held.rank, t)
-            if activity is not None:
-                watts += held.weight * self._dynamic_watts(held.workload, activity)
-        return watts
+        return self.idle_watts + sum(self.holding_watts(held, t) for held in self.holdings)
+
+    def holding_watts(self, held: Holding, t: float) -> float:
+        """What one holding adds to the idle draw at t; 0 between its runs and on a lost board."""
+        activity = activity_at(held.workload, held.rank, t)
+        if activity is None or t >= self.lost_at:
+            return 0.0
+        return held.weight * self._dynamic_watts(held.workload, activity)
 
     def energy_joules(self, t: float) -> float:
         """What the board has drawn since the machine booted, up to t or to its loss."""
