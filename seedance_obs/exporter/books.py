@@ -1,11 +1,13 @@
 """The books of a node: one account per board, and what ended workloads leave to their tenants."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from seedance_obs.attribution.board import BoardAccount
 from seedance_obs.attribution.intensity import Intensities
+from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.shapley import ShapleySplit
+from seedance_obs.attribution.state import balance_as_state, balance_from
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED, Balance, Tick
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
 
@@ -13,6 +15,13 @@ from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAcc
 def tenant_of(account: str) -> str:
     """Who pays for an account: `TENANT/WORKLOAD`, or what nobody pays for, by its own name."""
     return account.rpartition("/")[0] or account
+
+
+class _Terms(TypedDict):
+    gap_us: int
+    floor_watts: float | None
+    weigh: Intensities
+    shapley: ShapleySplit | None
 
 
 class Books:
@@ -25,6 +34,7 @@ class Books:
         self._floor_watts = floor_watts
         self._shapley = shapley
         self._boards: dict[str, BoardAccount] = {}
+        self._models: dict[str, str] = {}
         self._intensities: dict[str, Intensities] = {}
         self._left: dict[tuple[str, str], Balance] = {}  # by board and tenant
 
@@ -32,7 +42,8 @@ class Books:
         """Book what passed on a board since its last tick."""
         board = self._boards.get(uuid)
         if board is None:
-            board = self._boards[uuid] = self._open(uuid, model or "")
+            self._models[uuid] = model or ""
+            board = self._boards[uuid] = BoardAccount(**self._terms(uuid, model or ""))
         board.advance(tick)
 
     def leave(self, account: str) -> None:
@@ -81,10 +92,7 @@ class Books:
                 intensity=self._intensities[uuid].evidence if _was_shared(board) else None,
             )
 
-    def _open(self, uuid: str, model: str) -> BoardAccount:
-        return BoardAccount(**self._terms(uuid, model))
-
-    def _terms(self, uuid: str, model: str) -> Terms:
+    def _terms(self, uuid: str, model: str) -> _Terms:
         intensities = self._intensities[uuid] = Intensities()
         return {
             "gap_us": self._gap_us,
@@ -96,15 +104,23 @@ class Books:
     def as_state(self) -> Mapping[str, Any]:
         """What a checkpoint keeps."""
         return {
+            "models": self._models,
             "boards": {uuid: board.as_state() for uuid, board in self._boards.items()},
             "left": [
-                [uuid, tenant, balance.as_state()] for (uuid, tenant), balance in self._left.items()
+                [uuid, tenant, balance_as_state(balance)]
+                for (uuid, tenant), balance in self._left.items()
             ],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what a checkpoint kept."""
+        models = self._models = dict(state["models"])
         for uuid, kept in state["boards"].items():
-            self._boards[uuid] = self._open(uuid, "", kept)
+            self._boards[uuid] = BoardAccount.from_state(kept, **self._terms(uuid, models[uuid]))
         for uuid, tenant, kept in state["left"]:
-            self._left[uuid, tenant] = Balance.from_state(kept)
+            self._left[uuid, tenant] = balance_from({tenant: kept}, tenant)
+
+
+def _was_shared(board: BoardAccount) -> bool:
+    booked = board.estimators()
+    return any(booked.get(how) for how in (ACTIVITY, INTENSITY, RESIDENCY))

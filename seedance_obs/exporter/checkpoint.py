@@ -38,6 +38,11 @@ class Checkpoint:
         self._boot_id = boot_id
         self.fault = ""  # why the last state could not be saved, for an operator
 
+    @property
+    def kept(self) -> bool:
+        """Whether anything is kept at all."""
+        return self._file is not None
+
     def save(self, state: Mapping[str, Any]) -> None:
         """Replace what is kept by `state`, plain values of JSON.
 

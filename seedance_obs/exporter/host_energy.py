@@ -4,8 +4,9 @@ CPU time moves slowly against what it costs to read, so a reading is taken every
 """
 
 import logging
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from seedance_obs.attribution.host import HostAccount, HostTick
@@ -32,6 +33,7 @@ class HostEnergy:
         self._read_at: float | None = None
         self._refused = ""
         self._seen: set[str] = set()
+        self._lock = threading.Lock()
 
     def advance(
         self, known: Mapping[str, Known], pids: Mapping[str, tuple[int, ...]], now: float
@@ -55,15 +57,22 @@ class HostEnergy:
             for account, k in known.items()
         }
         self._seen = set(owners)
-        self._account.advance(HostTick(round(now * 1e6), rapl.zones, self._cpu.read(owners)))
+        tick = HostTick(round(now * 1e6), rapl.zones, self._cpu.read(owners))
+        with self._lock:
+            self._account.advance(tick)
 
     def leave(self, accounts: Iterable[str]) -> None:
         """Take ended workloads' accounts out; what they burned stays their tenants'."""
-        for account in accounts:
-            self._left[tenant_of(account)].update(self._account.forget(account))
+        with self._lock:
+            for account in accounts:
+                self._left[tenant_of(account)].update(self._account.forget(account))
 
-    def view(self) -> HostEnergyView:
-        """Microjoules by kind, of tenants (with what nobody's work was) and of workloads."""
+    def view(self, shown: Container[str]) -> HostEnergyView:
+        """Microjoules by kind, of tenants (with what nobody's work was) and of shown workloads."""
+        with self._lock:
+            return self._view(shown)
+
+    def _view(self, shown: Container[str]) -> HostEnergyView:
         tenants: Counter[tuple[str, str]] = Counter()
         workloads: Counter[tuple[str, str]] = Counter()
         for tenant, left in self._left.items():
@@ -71,14 +80,15 @@ class HostEnergy:
         for kind, balances in self._account.balances().items():
             for account, microjoules in balances.items():
                 tenants[kind, tenant_of(account)] += microjoules
-                if "/" in account:
+                if account in shown:
                     workloads[kind, account] += microjoules
         return HostEnergyView(dict(tenants), dict(workloads))
 
     def as_state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        left = {tenant: dict(counter) for tenant, counter in self._left.items()}
-        return {"account": self._account.as_state(), "left": left}
+        with self._lock:
+            left = {tenant: dict(counter) for tenant, counter in self._left.items()}
+            return {"account": self._account.as_state(), "left": left}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what a checkpoint kept."""

@@ -6,7 +6,7 @@ own, `note` on the one that books.
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from seedance_obs.exporter.view import QuotaRow
@@ -79,8 +79,8 @@ class QuotaWatch:
         for key in [key for key in self._at_limit if key[0] in gone]:
             del self._at_limit[key]
 
-    def view(self) -> tuple[QuotaRow, ...]:
-        """Every quota that holds now, and the seconds at its limits."""
+    def view(self, shown: Container[str]) -> tuple[QuotaRow, ...]:
+        """Every quota of a shown workload that holds now, and the seconds at its limits."""
         return tuple(
             QuotaRow(
                 gpu_uuid=uuid,
@@ -96,6 +96,7 @@ class QuotaWatch:
                 },
             )
             for (account, uuid), quotas in sorted(self._quotas.items(), key=lambda item: item[0])
+            if account in shown
             for quota in quotas
         )
 

@@ -8,6 +8,8 @@ ever writes a zero, a NaN or a sentinel for something it does not know.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.sources.podresources.pods import PodContainer
+
 
 @dataclass(frozen=True, slots=True)
 class MigReadings:
@@ -173,3 +175,4 @@ class SourceSnapshot:
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)  # by reason, in this pass
     pairs: tuple[GpuPair, ...] = ()
+    containers: tuple[PodContainer, ...] = ()  # of pods that hold devices

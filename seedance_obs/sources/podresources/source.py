@@ -5,8 +5,7 @@ decides what to believe.
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,7 @@ from seedance_obs.sources.podresources.call import KubeletSocket, PodUnknownErro
 from seedance_obs.sources.podresources.devices import HeldDevice
 from seedance_obs.sources.podresources.pods import PodContainer, containers_of, devices_of, is_ours
 from seedance_obs.sources.podresources.wire import decode, message_class
-
-
-@dataclass(frozen=True, slots=True)
-class PodResources:
-    """One answer of the kubelet.
-
-    `dropped` counts by reason what was there and could not be read: `device` is a device id or
-    DRA device in a spelling that nobody has seen.
-    """
-
-    taken_at: float  # monotonic seconds
-    containers: tuple[PodContainer, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+from seedance_obs.sources.readings import SourceSnapshot
 
 
 class PodResourcesSource:
@@ -60,8 +47,10 @@ class PodResourcesSource:
             socket, timeout_seconds=timeout_seconds, reply_limit_bytes=reply_limit_bytes
         )
 
-    def read(self) -> PodResources:
+    def read(self) -> SourceSnapshot:
         """Every container that holds an NVIDIA device now.
+
+        Dropped under `device` are device ids and DRA devices in a spelling that nobody has seen.
 
         Raises:
             SourceUnavailableError: there is no kubelet, or it did not answer as it should.
@@ -69,7 +58,7 @@ class PodResourcesSource:
         reply = self._ask("List", "ListPodResources")
         containers, unreadable = containers_of(reply.pod_resources, self._ours)
         dropped = {"device": unreadable} if unreadable else {}
-        return PodResources(self._monotonic(), containers, dropped)
+        return SourceSnapshot(self.name, self._monotonic(), containers=containers, dropped=dropped)
 
     def get(self, namespace: str, pod: str) -> tuple[PodContainer, ...] | None:
         """The containers of one pod that hold an NVIDIA device, None where there is no such pod.
