@@ -24,7 +24,7 @@ from seedance_obs.exporter.residency import Occupancy, occupancy
 from seedance_obs.exporter.roster import Roster
 from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.use_meter import UseMeter
-from seedance_obs.exporter.view import AttributionView, LocatedGpu, ShownWorkload
+from seedance_obs.exporter.view import AttributionView, LocatedGpu, ShownWorkload, SourceState
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import SourceSnapshot
 from seedance_obs.sources.slurm import read_job_map
@@ -127,12 +127,21 @@ class Attribution:
             shapley=self._shapley,
             host=self._parts.host.view(shown),
             quotas=self._parts.quotas.view(shown),
-            host_pids=self._parts.people.host_pids,
-            tenant_fault=self._parts.tenants.fault,
-            tenants_loaded_at=self._parts.tenants.loaded_at,
-            checkpoint_fault=self._parts.checkpoint.fault,
-            checkpointed=self._parts.checkpoint.kept,
         )
+
+    def states(self) -> dict[str, SourceState]:
+        """How fare the things that the books are kept by, besides the sources that are polled."""
+        parts = self._parts
+        states = {}
+        if parts.people.host_pids is not None:
+            states["host_pids"] = SourceState(up=parts.people.host_pids)
+        if parts.tenants.loaded_at is not None:
+            states["tenants_file"] = SourceState(up=not parts.tenants.fault)
+        if parts.checkpoint.kept:
+            states["checkpoint"] = SourceState(up=not parts.checkpoint.fault)
+        if parts.job_map is not None:
+            states["slurm_job_map"] = SourceState(up=parts.job_map.is_dir())
+        return states
 
     def _claims_of(self, pods: SourceSnapshot | None, now: float) -> Claims:
         if pods is not None and now - pods.taken_at > KUBELET_PATIENCE_SECONDS:
@@ -182,6 +191,7 @@ class Attribution:
             "books": self._parts.books.as_state(),
             "roster": self._parts.roster.as_state(),
             "host": self._parts.host.as_state(),
+            "boot_unix": self._parts.people.boot_unix,
         }
 
     def _restore(self) -> None:
@@ -195,9 +205,7 @@ class Attribution:
 class _Accounts:
     """The accounts of one tick: each workload's tenant is asked for once."""
 
-    def __init__(
-        self, parts: Parts, *, links: Mapping[str, Mapping[str, str]], now: float
-    ) -> None:
+    def __init__(self, parts: Parts, *, links: Mapping[str, Mapping[str, str]], now: float) -> None:
         self._rules = parts.tenants.rules()
         self._roster = parts.roster
         self._links = links

@@ -5,8 +5,8 @@ from typing import Any, TypedDict
 
 from seedance_obs.attribution.board import BoardAccount
 from seedance_obs.attribution.intensity import Intensities
-from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.shapley import ShapleySplit
+from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.state import balance_as_state, balance_from
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED, Balance, Tick
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount

@@ -65,14 +65,14 @@ def _activity(
         return min(1.0, sum(use.get(pid, 0.0) for pid in resident.pids))
     if gpu.vgpus and len(residents) == len(gpu.vgpus):
         return gpu.vgpus[list(residents).index(resident)].sm_ratio
-    return next((gpu.value(name) for name in BUSY if name in gpu.readings), None) if (
-        len(residents) == 1
-    ) else None
+    return (
+        next((gpu.value(name) for name in BUSY if name in gpu.readings), None)
+        if (len(residents) == 1)
+        else None
+    )
 
 
-def _of_instance(
-    instance: MigReadings, size: float, residents: Sequence[Resident]
-) -> float | None:
+def _of_instance(instance: MigReadings, size: float, residents: Sequence[Resident]) -> float | None:
     busy = next((instance.values[name] for name in BUSY if name in instance.values), None)
     return None if busy is None else busy * size / len(residents)
 

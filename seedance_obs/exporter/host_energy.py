@@ -1,7 +1,4 @@
-"""The host's own energy by workload: RAPL zones split by CPU time, beside the boards' and apart.
-
-CPU time moves slowly against what it costs to read, so a reading is taken every few seconds.
-"""
+"""The host's own energy by workload: RAPL zones split by CPU time, beside the boards' and apart."""
 
 import logging
 import threading
@@ -17,7 +14,6 @@ from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes
 from seedance_obs.sources.rapl import Rapl
 
 LOG = logging.getLogger(__name__)
-INTERVAL_SECONDS = 5.0
 _SHARED_CGROUPS = ("process", "vgpu")  # kinds whose cgroup holds others too
 
 
@@ -30,7 +26,7 @@ class HostEnergy:
         self._gap_us = round(gap_seconds * 1e6)
         self._account = HostAccount(gap_us=self._gap_us)
         self._left: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by tenant: kind
-        self._read_at: float | None = None
+        self._first = True
         self._refused = ""
         self._seen: set[str] = set()
         self._lock = threading.Lock()
@@ -38,10 +34,8 @@ class HostEnergy:
     def advance(
         self, known: Mapping[str, Known], pids: Mapping[str, tuple[int, ...]], now: float
     ) -> None:
-        """Book what the host burned since the last reading, if it is time for one."""
-        if self._read_at is not None and now - self._read_at < INTERVAL_SECONDS:
-            return
-        first, self._read_at = self._read_at is None, now
+        """Book what the host burned since the last reading."""
+        first, self._first = self._first, False
         rapl = self._rapl.read()
         if rapl.refused and rapl.refused != self._refused:
             LOG.warning("event=host_energy_refused reason=%r", rapl.refused)

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.exporter.attribution import Attribution
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
 from seedance_obs.exporter.memory import BoardMemory
+from seedance_obs.exporter.opening import open_attribution
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
 from seedance_obs.exporter.xid_counts import XidCounts
 from seedance_obs.layout import HostLayout
@@ -53,7 +53,6 @@ class Node:
         self,
         settings: NodeSettings,
         sources: Sequence[Source],
-        attribution: Attribution,
         *,
         node_name: str,
         monotonic: Callable[[], float] = time.monotonic,
@@ -69,7 +68,7 @@ class Node:
         self._started_at: float | None = None
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
         self._memory = BoardMemory(patience_seconds=COUNTER_PATIENCE_SECONDS)
-        self._attribution = attribution
+        self._attribution = open_attribution(settings, monotonic=monotonic, wall=wall)
         self._xids = XidCounts()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -155,6 +154,10 @@ class Node:
         )
         return self.view
 
+    def refresh(self) -> None:
+        """Read what changes slowly or may block: quotas and the host's energy."""
+        self._attribution.refresh(self._monotonic())
+
     def close(self) -> None:
         """Let every source go."""
         for source in self.sources.values():
@@ -172,6 +175,7 @@ class Node:
         return {
             "sysfs": SourceState(up=(self._sysfs_root / "bus/pci/devices").is_dir()),
             "procfs": SourceState(up=(self._proc_root / "stat").exists()),
+            **self._attribution.states(),
         }
 
     def _refresh_pci(self, now: float) -> None:

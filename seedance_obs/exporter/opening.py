@@ -44,7 +44,9 @@ def open_attribution(
         ),
         roster=Roster(ended_seconds=settings.attribution_ended_seconds),
         people=People(ProcessOwners(root)),
-        tenants=TenantFile(Path(settings.tenants_file) if settings.tenants_file else None, clock=wall),
+        tenants=TenantFile(
+            Path(settings.tenants_file) if settings.tenants_file else None, clock=wall
+        ),
         host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds),
         quotas=QuotaWatch(QuotaReader(root, clock=monotonic), str(root / "proc")),
         checkpoint=Checkpoint(_state_file(settings, environment), boot_id=boot_id(root)),

@@ -24,6 +24,11 @@ class People:
         """Whether the host's processes can be looked up; None where that cannot be told."""
         return self._owners.host_pids
 
+    @property
+    def boot_unix(self) -> int | None:
+        """The boot time by which the starts of workloads are told."""
+        return self._owners.boot_unix
+
     def observe(self, snapshot: SourceSnapshot) -> None:
         """Look up every process that a pass lists; one that has just ended keeps its owner."""
         pids = {process.pid for gpu in snapshot.gpus for process in gpu.processes or ()}

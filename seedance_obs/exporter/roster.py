@@ -63,4 +63,3 @@ class Roster:
             labels = tuple((key, value) for key, value in fields.pop("pod_labels"))
             workload = Workload(**fields, pod_labels=labels)
             self.account(workload, tenant, seen_at)
-

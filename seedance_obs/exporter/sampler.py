@@ -9,6 +9,7 @@ from seedance_obs.exporter.node import Node
 
 LOG = logging.getLogger(__name__)
 STOP_PATIENCE_SECONDS = 3.0
+REFRESH_SECONDS = 5.0
 
 
 class Sampler:
@@ -39,10 +40,11 @@ class Sampler:
         self._assembled_at: float | None = None
 
     def start(self) -> None:
-        """Start one thread per source and one that assembles."""
+        """Start one thread per source, one that assembles, and one for what may block."""
         for name in self._node.sources:
             self._spawn(f"poll-{name}", self._poll_forever, name)
         self._spawn("assemble", self._assemble_forever)
+        self._spawn("refresh", self._refresh_forever)
 
     def stop(self) -> None:
         """Stop all threads and let the sources go; a hung driver does not hold this up."""
@@ -88,6 +90,13 @@ class Sampler:
                 self._assembled_at = self._monotonic()
             except Exception:
                 LOG.exception("event=assemble_failed")
+
+    def _refresh_forever(self) -> None:
+        for _ in self._ticks(REFRESH_SECONDS):
+            try:
+                self._node.refresh()
+            except Exception:
+                LOG.exception("event=refresh_failed")
 
     def _ticks(self, interval_seconds: float) -> Iterator[None]:
         due = self._monotonic()

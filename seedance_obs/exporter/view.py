@@ -145,11 +145,6 @@ class AttributionView:
     shapley: bool = False
     host: HostEnergyView = field(default_factory=HostEnergyView)
     quotas: tuple[QuotaRow, ...] = ()
-    host_pids: bool | None = None  # whether the host's processes can be looked up
-    tenant_fault: str = ""
-    tenants_loaded_at: float | None = None  # Unix seconds; None without a rule file
-    checkpointed: bool = False
-    checkpoint_fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,11 @@ class Containers:
     def pod_uids(self, namespace: str, pod: str) -> frozenset[str] | None:
         """The UIDs of the pods of this name that are here now; there may be two for a while.
 
-        A pod whose cgroup has gone is left out, though its logs may stay for long. None where the
-        folder of logs cannot be read.
+        A pod whose cgroup has gone is left out, though its logs may stay for long: none are left
+        of one that has ended. None where there are no logs of such a pod, or no telling.
         """
         logged = self._pods.named((namespace, pod))
-        if logged is None:
+        if not logged:
             return None
         return frozenset(uid for uid in logged if self.pod_alive(uid) is not False)
 

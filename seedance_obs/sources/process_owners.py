@@ -94,6 +94,28 @@ class ProcessOwners:
             self._bound()
         return owned[1].workload
 
+    def pod(self, namespace: str, pod: str, container: str = "") -> Workload | None:
+        """The workload of a pod by its names, with or without processes; None: it has ended.
+
+        One that this host has no logs or no process of is told by its name alone.
+        """
+        uids = self._containers.pod_uids(namespace, pod)
+        if uids is not None and not uids:
+            return None
+        names = (namespace, pod, container)
+        found = [workload for uid in uids or () if (workload := self._pod(uid, names))]
+        by_name = Workload("pod", f"{namespace}.{pod}", 0, *names)
+        return max(found, key=lambda workload: workload.started_at, default=by_name)
+
+    def _pod(self, uid: str, names: tuple[str, str, str]) -> Workload | None:
+        known = self._known.get(("pod", uid))
+        if known is None and self.boot_unix is not None:
+            workload = self._reader.read_pod(uid, names, boot_unix=self.boot_unix)
+            if workload is not None:
+                known = self._known["pod", uid] = _Known(workload)
+                self._bound()
+        return None if known is None else known.workload
+
     def keep(self, pids: Iterable[int]) -> None:
         """Forget every process but these, and the workloads that only the others belonged to."""
         for pid in self._owners.keys() - set(pids):

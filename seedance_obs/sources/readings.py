@@ -133,6 +133,7 @@ class Pod:
     namespace: str
     pod: str
     container: str
+    gpu_instance: int | None = None  # of MIG
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,18 @@ class WorkloadReader:
             return self._container(about, process, facts)
         return replace(about, user=user_name(self._root, process.uid))
 
+    def read_pod(self, uid: str, names: tuple[str, str, str], *, boot_unix: int) -> Workload | None:
+        """A pod by UID and namespace, name and container, though none of its processes was seen.
+
+        None while it has no process at all: then nothing tells when it started.
+        """
+        oldest = self._oldest("pod", uid, CgroupFacts())
+        if not oldest:
+            return None
+        namespace, pod, container = names
+        started_at = boot_unix + oldest[0][0] // _TICKS_PER_SECOND
+        return Workload("pod", uid, started_at, namespace=namespace, pod=pod, container=container)
+
     def _oldest(self, kind: str, uid: str, facts: CgroupFacts) -> list[tuple[int, int]]:
         """Start ticks and pid of the first processes of a workload, the oldest first.
 

@@ -78,7 +78,10 @@ def test_mig_activity_is_weighted_by_slices_and_sharers_of_an_instance_split_it(
         mig_slices=7,
         processes=(GpuProcess(1, gpu_instance=2), GpuProcess(3, gpu_instance=2)),
     )
-    assert told(shared) == ({"train-0": (3, pytest.approx(0.15)), "asr-0": (3, pytest.approx(0.15))}, 14)
+    assert told(shared) == (
+        {"train-0": (3, pytest.approx(0.15)), "asr-0": (3, pytest.approx(0.15))},
+        14,
+    )
 
 
 def test_a_workload_on_two_instances_of_a_board_is_one_holder():

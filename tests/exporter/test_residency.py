@@ -87,7 +87,10 @@ def test_each_mig_instance_is_a_place_of_its_own_and_free_slices_stay_free():
     gpu = board(
         mig=(instance(2, 3), instance(9, 1)),
         mig_slices=7,
-        processes=(GpuProcess(1, gpu_instance=2, compute_instance=0), GpuProcess(3, gpu_instance=9)),
+        processes=(
+            GpuProcess(1, gpu_instance=2, compute_instance=0),
+            GpuProcess(3, gpu_instance=9),
+        ),
     )
     found = occupancy(gpu, OWNERS.get, lambda _place: ())
     assert found.slices == 7

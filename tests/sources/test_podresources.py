@@ -20,7 +20,8 @@ from podresources_server import (
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.sources.podresources.devices import HeldDevice
 from seedance_obs.sources.podresources.pods import Claim, PodContainer
-from seedance_obs.sources.podresources.source import PodResources, PodResourcesSource
+from seedance_obs.sources.podresources.source import PodResourcesSource
+from seedance_obs.sources.readings import SourceSnapshot
 
 HEX = "8dcd427f-1a2b-4c5d-8e9f-0a1b2c3d4e5f"
 GPU, MIG = f"GPU-{HEX}", f"MIG-{HEX}"
@@ -32,7 +33,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "kubelet.sock"
 
 
-def listed(path: Path, *pods: bytes, resource_names: tuple[str, ...] = ()) -> PodResources:
+def listed(path: Path, *pods: bytes, resource_names: tuple[str, ...] = ()) -> SourceSnapshot:
     with kubelet(path, List=always(b"".join(pods))):
         source = PodResourcesSource(path, timeout_seconds=30, resource_names=resource_names)
         return source.read()
@@ -47,7 +48,7 @@ def test_a_container_is_listed_with_its_devices_and_the_moment(path: Path) -> No
     with kubelet(path, List=always(pod("train-0", container("main", ONE_GPU)))):
         answer = PodResourcesSource(path, timeout_seconds=30, monotonic=lambda: 123.0).read()
     held = PodContainer("research", "train-0", "main", (HeldDevice(gpu_uuid=GPU),))
-    assert answer == PodResources(taken_at=123.0, containers=(held,))
+    assert answer == SourceSnapshot("podresources", 123.0, containers=(held,))
 
 
 def test_a_node_without_pods_answers_with_nothing(path: Path) -> None:

@@ -113,4 +113,3 @@ def _workloads(view: NodeView) -> Iterator[Metric]:
     )
     dropped.add_metric([], view.attribution.dropped_claims)
     yield from (workloads, dropped)
-
