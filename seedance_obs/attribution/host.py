@@ -8,11 +8,12 @@ two kinds and are never added to each other or to a board's.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Protocol
 
-from seedance_obs.attribution.carried_split import CarriedSplit
+from seedance_obs.attribution.rounding import Carry
 from seedance_obs.attribution.shares import split_exactly
+from seedance_obs.attribution.state import State, numbers, optional_whole, table, whole, wholes
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED
 from seedance_obs.attribution.zone_counter import Advance, ZoneCounter
 
@@ -74,7 +75,7 @@ class _Kind:
     """All zones of a kind: what was booked, and what waits for its other half."""
 
     balances: Counter[str] = field(default_factory=Counter)
-    rounding: CarriedSplit = field(default_factory=CarriedSplit)
+    rounding: Carry = field(default_factory=Carry)
     booked_uj: int = 0
     waiting_uj: int = 0
     waiting_us: Counter[str] = field(default_factory=Counter)
@@ -88,7 +89,10 @@ class _Kind:
     def settle(self) -> None:
         """Split the energy that waits by the CPU time that waits, if there is any of both."""
         if self.waiting_uj and self.waiting_us:
-            self.balances.update(self.rounding.split(self.waiting_uj, self.waiting_us))
+            microjoules_per_us = self.waiting_uj / sum(self.waiting_us.values())
+            exact = {name: us * microjoules_per_us for name, us in self.waiting_us.items()}
+            for name, part in self.rounding.split(self.waiting_uj, exact).items():
+                self.balances[str(name)] += part
             self.booked_uj += self.waiting_uj
             self.waiting_uj = 0
             self.moved = True
@@ -148,54 +152,35 @@ class HostAccount:
         """Let an ended account go; what it had, in microjoules by kind."""
         had = {}
         for name, kind in self._kinds.items():
-            kind.rounding.forget(account, SYSTEM)
+            kind.rounding.forget(account)
             if waiting := kind.waiting_us.pop(account, 0):
                 kind.waiting_us[SYSTEM] += waiting
             if balance := kind.balances.pop(account, 0):
                 had[name] = balance
         return had
 
-    def as_state(self) -> dict[str, Any]:
-        """All of it as plain values of JSON."""
+    def as_state(self) -> dict[str, object]:
+        """All it knows, as `from_state` takes it."""
         return {
-            "zones": {name: [zone.microjoules, zone.at_us] for name, zone in self._zones.items()},
+            "zones": {name: asdict(zone) for name, zone in self._zones.items()},
             "cpu_at_us": self._cpu_at_us,
             "doubts": dict(self.doubts),
-            "kinds": {
-                name: {
-                    "balances": dict(kind.balances),
-                    "owed": kind.rounding.as_state(),
-                    "booked_uj": kind.booked_uj,
-                    "waiting_uj": kind.waiting_uj,
-                    "waiting_us": dict(kind.waiting_us),
-                    "read_at_us": kind.read_at_us,
-                }
-                for name, kind in self._kinds.items()
-            },
+            "kinds": {name: _kind_as_state(kind) for name, kind in self._kinds.items()},
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], *, gap_us: int) -> "HostAccount":
-        """The account that `as_state` wrote down, of the same boot.
+    def from_state(cls, state: State, *, gap_us: int) -> "HostAccount":
+        """The account as it was kept, of the same boot.
 
         Raises:
-            KeyError, TypeError, ValueError: it is no such state.
+            SeedanceError: the state is of another form.
         """
         account = cls(gap_us=gap_us)
-        account._zones = {name: ZoneCounter(*zone) for name, zone in state["zones"].items()}
-        account._cpu_at_us = state["cpu_at_us"]
-        account.doubts = Counter(state["doubts"])
-        account._kinds = {
-            name: _Kind(
-                balances=Counter(kind["balances"]),
-                rounding=CarriedSplit(kind["owed"]),
-                booked_uj=kind["booked_uj"],
-                waiting_uj=kind["waiting_uj"],
-                waiting_us=Counter(kind["waiting_us"]),
-                read_at_us=kind["read_at_us"],
-            )
-            for name, kind in state["kinds"].items()
-        }
+        zones, kinds = table(state, "zones"), table(state, "kinds")
+        account._zones = {name: _zone_from(table(zones, name)) for name in zones}
+        account._cpu_at_us = optional_whole(state, "cpu_at_us")
+        account.doubts = Counter(wholes(state, "doubts"))
+        account._kinds = {name: _kind_from(table(kinds, name)) for name in kinds}
         return account
 
     def _note_cpu(self, cpu: CpuUse, at_us: int) -> None:
@@ -241,3 +226,29 @@ def _weights(cpu: CpuUse) -> dict[str, int]:
     weights = {**used, SYSTEM: busy - sum(used.values())}
     weights[UNALLOCATED] = max(0, cpu.total_us - busy)
     return {account: us for account, us in weights.items() if us > 0}
+
+
+def _zone_from(state: State) -> ZoneCounter:
+    return ZoneCounter(whole(state, "microjoules"), whole(state, "at_us"))
+
+
+def _kind_as_state(kind: _Kind) -> dict[str, object]:
+    return {
+        "balances": dict(kind.balances),
+        "carried": kind.rounding.as_state(),
+        "booked_uj": kind.booked_uj,
+        "waiting_uj": kind.waiting_uj,
+        "waiting_us": dict(kind.waiting_us),
+        "read_at_us": kind.read_at_us,
+    }
+
+
+def _kind_from(state: State) -> _Kind:
+    return _Kind(
+        balances=Counter(wholes(state, "balances")),
+        rounding=Carry(numbers(state, "carried")),
+        booked_uj=whole(state, "booked_uj"),
+        waiting_uj=whole(state, "waiting_uj"),
+        waiting_us=Counter(wholes(state, "waiting_us")),
+        read_at_us=whole(state, "read_at_us"),
+    )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from seedance_obs.attribution.host import SYSTEM, HostAccount, HostTick
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED
 from seedance_obs.attribution.zone_counter import CEILING_WATTS
+from seedance_obs.errors import SeedanceError
 
 SECOND = 1_000_000
 GAP = 10 * SECOND
@@ -196,6 +197,14 @@ def test_no_account_drifts_from_its_exact_share():
         cpu = Use(3, 3, {"a": 1, "b": 1, "c": 1})
         host.advance(tick(second, second, cpu=cpu))
     assert host.balances() == {"package": {"a": 1000, "b": 1000, "c": 1000}}
+
+
+@pytest.mark.parametrize("broken", [{}, {"zones": []}, {"zones": {"package-0": {"at_us": 1}}}])
+def test_a_state_of_another_form_is_refused(broken):
+    state = account(tick(0, 0), tick(1, 10, cpu=used())).as_state()
+    whole_state = {**state, **broken} if broken else {}
+    with pytest.raises(SeedanceError, match="the kept account's"):
+        HostAccount.from_state(whole_state, gap_us=GAP)
 
 
 readings = st.one_of(st.integers(0, 400), st.integers(0, RANGE), st.sampled_from([0, RANGE]))
