@@ -5,7 +5,7 @@ times to what passed, exactly; each account is within about a millijoule of its 
 often the board was looked at.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
@@ -54,7 +54,9 @@ class BoardAccount:
         self._floor = Floor(floor_watts)
         self._seen_at_us: int | None = None
         self._pending = Holdings()  # since the advance before
-        self._balances: dict[Hashable, Balance] = {UNALLOCATED: Balance(), UNOBSERVED: Balance()}
+        self._balances = defaultdict[Hashable, Balance](
+            Balance, {UNALLOCATED: Balance(), UNOBSERVED: Balance()}
+        )
         self._energy = EnergyBook(weigh, shapley)
         self._time = Columns()
         self._traffic = Traffic()
@@ -103,9 +105,6 @@ class BoardAccount:
         elapsed_us = self._elapsed_us(tick.at_us)
         gap = elapsed_us > self._gap_us
         now = Holdings.of(tick, elapsed_us or 1, gap=gap)
-        for holder in tick.holders or ():
-            if holder.account not in self._balances:
-                self._balances[holder.account] = Balance()
         self._floor.see(tick.at_us, empty=not gap and tick.holders is not None and not now.part_us)
         if elapsed_us:
             self._book_time(elapsed_us, now)
@@ -139,22 +138,12 @@ class BoardAccount:
             self._balances[account].active_us += active_us
         for account, reserved_us in time.reserved.items():
             self._balances[account].reserved_us += reserved_us
-        self._at(UNALLOCATED).reserved_us += time.unallocated
-        self._at(UNOBSERVED).reserved_us += time.unobserved
+        self._balances[UNALLOCATED].reserved_us += time.unallocated
+        self._balances[UNOBSERVED].reserved_us += time.unobserved
 
     def _book_memory(self, tick: Tick, elapsed_us: int) -> None:
-        if not elapsed_us:
-            return
         for holder in tick.holders or ():
-            if holder.memory_bytes:
-                self._balances[holder.account].memory_byte_us += holder.memory_bytes * elapsed_us
-
-    def _at(self, account: Hashable) -> Balance:
-        """An account's balance, which it may have to be given once more after it was forgotten."""
-        balance = self._balances.get(account)
-        if balance is None:
-            balance = self._balances[account] = Balance()
-        return balance
+            self._balances[holder.account].memory_byte_us += holder.memory_bytes * elapsed_us
 
     def as_state(self) -> dict[str, object]:
         """Everything but what `weigh` and `shapley` learned, in plain values of JSON.

@@ -1,7 +1,7 @@
 """Books the energy of one board to its accounts, and counts how each millijoule was decided."""
 
-from collections import Counter
-from collections.abc import Hashable, MutableMapping
+from collections import Counter, defaultdict
+from collections.abc import Hashable
 
 from seedance_obs.attribution.energy_deltas import Advance
 from seedance_obs.attribution.holdings import Holdings
@@ -23,7 +23,7 @@ from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED, Balance
 
 ESTIMATORS = (EXCLUSIVE, ACTIVITY, INTENSITY, RESIDENCY, UNALLOCATED, UNOBSERVED)
 
-Balances = MutableMapping[Hashable, Balance]
+Balances = defaultdict[Hashable, Balance]  # born at zero
 
 
 class EnergyBook:
@@ -55,7 +55,7 @@ class EnergyBook:
     ) -> None:
         """Add an advance to the balances of those who held the board while it was burned."""
         if not advance.attributable:
-            balances.setdefault(UNOBSERVED, Balance()).reserved_mj += advance.millijoules
+            balances[UNOBSERVED].reserved_mj += advance.millijoules
             self._estimators[UNOBSERVED] += advance.millijoules
             return
         if not advance.millijoules:
@@ -72,6 +72,8 @@ class EnergyBook:
     def _learn(self, advance: Advance, holdings: Holdings, floor_watts: float | None) -> None:
         """Let the estimators learn from time in which everything is known."""
         watts, seen_us = advance.watts, holdings.seen_us
+        if self._weigh is None and self._shapley is None:
+            return
         if watts is None or holdings.unknown or holdings.blind_us or not holdings.part_us:
             return
         watts, seconds = max(0.0, watts - (floor_watts or 0.0)), advance.covers_us / 1e6
@@ -104,7 +106,7 @@ class EnergyBook:
             exact = in_proportion(sum(exact.values()), values)
         total = sum(energy.active.values())
         for account, shapley_mj in self._shapley_carry.split(total, exact).items():
-            balances.setdefault(account, Balance()).shapley_mj += shapley_mj
+            balances[account].shapley_mj += shapley_mj
 
     def forget(self, account: Hashable) -> None:
         """Drop what an account is due."""
@@ -122,8 +124,8 @@ class EnergyBook:
 
 def _add(energy: Shares[int], balances: Balances) -> None:
     for account, active_mj in energy.active.items():
-        balances.setdefault(account, Balance()).active_mj += active_mj
+        balances[account].active_mj += active_mj
     for account, reserved_mj in energy.reserved.items():
-        balances.setdefault(account, Balance()).reserved_mj += reserved_mj
-    balances.setdefault(UNALLOCATED, Balance()).reserved_mj += energy.unallocated
-    balances.setdefault(UNOBSERVED, Balance()).reserved_mj += energy.unobserved
+        balances[account].reserved_mj += reserved_mj
+    balances[UNALLOCATED].reserved_mj += energy.unallocated
+    balances[UNOBSERVED].reserved_mj += energy.unobserved

@@ -40,20 +40,17 @@ class Holdings:
         if tick.holders is None or gap:
             found.blind_us = elapsed_us
             return found
-        active_us, part_us = found.active_us, found.part_us
-        taken = sum(holder.parts for holder in tick.holders)
+        holders = [holder for holder in tick.holders if holder.parts or holder.activity]
+        parts = {holder.account: holder.parts for holder in holders}
+        taken = sum(parts.values())
         part = elapsed_us / max(1, tick.parts, taken)
-        for holder in tick.holders:
-            account, parts, activity = holder.account, holder.parts, holder.activity
-            if not parts and not activity:
-                continue
-            if activity is None:
-                found.unknown = True
-                activity = 0.0
-            part_us[account] = part_us.get(account, 0.0) + parts * part
-            active_us[account] = active_us.get(account, 0.0) + activity * elapsed_us
+        found.part_us = {account: count * part for account, count in parts.items()}
+        found.active_us = {
+            holder.account: (holder.activity or 0.0) * elapsed_us for holder in holders
+        }
+        found.unknown = None in [holder.activity for holder in holders]
         found.free_us = max(0, tick.parts - taken) * part
-        found.held_us = elapsed_us if part_us else 0
+        found.held_us = elapsed_us if holders else 0
         return found
 
     @property

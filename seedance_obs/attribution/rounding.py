@@ -7,7 +7,8 @@ carried to its next part.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from operator import sub
+from itertools import repeat
+from operator import add, sub
 from typing import Generic, TypeVar
 
 from seedance_obs.attribution.state import State, numbers
@@ -34,19 +35,21 @@ class Carry:
         Raises:
             ValueError: there is something to give out and nobody to get it.
         """
-        keys = [key for key, part in exact.items() if part > 0.0]
-        if not keys:
+        if exact and min(exact.values()) <= 0.0:
+            exact = {key: part for key, part in exact.items() if part > 0.0}
+        if not exact:
             if total:
                 raise ValueError(f"nobody to give {total} to")
             return {}
-        due = self._carried.get
-        wanted = [exact[key] + due(key, 0.0) for key in keys]
+        keys = list(exact)
+        wanted = list(map(add, exact.values(), map(self._carried.get, keys, repeat(0.0))))
         whole = list(map(int, wanted))
         if min(whole) < 0:
             whole = [max(0, part) for part in whole]
+        short = list(map(sub, wanted, whole))
         if rest := total - sum(whole):
-            _give(rest, whole, wanted)
-        self._carried.update(zip(keys, map(sub, wanted, whole), strict=True))
+            _give(rest, whole, short)
+        self._carried.update(zip(keys, short, strict=True))
         return dict(zip(keys, whole, strict=True))
 
     def forget(self, account: Hashable) -> None:
@@ -58,18 +61,19 @@ class Carry:
         return {str(key): carried for key, carried in self._carried.items()}
 
 
-def _give(rest: int, whole: list[int], wanted: list[float]) -> None:
+def _give(rest: int, whole: list[int], short: list[float]) -> None:
     """Give out `rest` units, to those that are short most first; or take them, from the last."""
-    short = list(map(sub, wanted, whole))
     order = sorted(range(len(whole)), key=short.__getitem__, reverse=True)
-    if rest > 0:
-        each, rest = divmod(rest, len(whole))
-        for place, index in enumerate(order):
-            whole[index] += each + (place < rest)
+    while rest > 0:
+        for index in order[:rest]:
+            whole[index] += 1
+            short[index] -= 1.0
+        rest -= min(rest, len(order))
     while rest < 0:
         for index in reversed(order):
             if rest < 0 < whole[index]:
                 whole[index] -= 1
+                short[index] += 1.0
                 rest += 1
 
 

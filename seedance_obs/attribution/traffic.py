@@ -1,6 +1,7 @@
 """Whose bytes passed over which class of link."""
 
-from collections.abc import Hashable, MutableMapping
+from collections import defaultdict
+from collections.abc import Hashable
 
 from seedance_obs.attribution.holdings import Holdings
 from seedance_obs.attribution.rounding import Carry
@@ -15,7 +16,7 @@ class Traffic:
     def __init__(self, state: State | None = None) -> None:
         self._carries = {kind: Carry(numbers(state or {}, kind)) for kind in state or ()}
 
-    def book(self, tick: Tick, now: Holdings, balances: MutableMapping[Hashable, Balance]) -> None:
+    def book(self, tick: Tick, now: Holdings, balances: defaultdict[Hashable, Balance]) -> None:
         """Add a tick's bytes to the balances of those who held the board, by link class.
 
         They go by activity, else by part. Bytes whose holder has no class of that kind, or that
@@ -33,7 +34,7 @@ class Traffic:
             for account, part in carry.split(passed, exact).items():
                 link = classes.get(account, {}).get(kind)
                 payer = account if link else nobody
-                balances.setdefault(payer, Balance()).link_bytes[link or kind] += part
+                balances[payer].link_bytes[link or kind] += part
 
     def forget(self, account: Hashable) -> None:
         """Drop what an account is due."""
