@@ -7,7 +7,7 @@ two kinds and are never added to each other or to a board's.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
@@ -90,7 +90,9 @@ class _Kind:
         """Split the energy that waits by the CPU time that waits, if there is any of both."""
         if self.waiting_uj and self.waiting_us:
             microjoules_per_us = self.waiting_uj / sum(self.waiting_us.values())
-            exact = {name: us * microjoules_per_us for name, us in self.waiting_us.items()}
+            exact: dict[Hashable, float] = {
+                name: us * microjoules_per_us for name, us in self.waiting_us.items()
+            }
             for name, part in self.rounding.split(self.waiting_uj, exact).items():
                 self.balances[str(name)] += part
             self.booked_uj += self.waiting_uj
