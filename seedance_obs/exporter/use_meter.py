@@ -33,7 +33,8 @@ class UseMeter:
             for gpu in snapshot.gpus:
                 window = self._windows.get(gpu.uuid)
                 if window is None:
-                    self._windows[gpu.uuid] = _Window(snapshot.taken_at)
+                    told = gpu.process_use is not None
+                    self._windows[gpu.uuid] = _Window(snapshot.taken_at, told=told)
                     continue
                 elapsed = snapshot.taken_at - window.read_at
                 window.read_at = snapshot.taken_at

@@ -235,7 +235,7 @@ def test_a_restarted_pod_of_the_same_name_has_another_uid(tmp_path: Path) -> Non
     assert containers.pod_uids("ml", "train-0") == {UID, OTHER}
     (tmp_path / f"sys/fs/cgroup/memory/kubepods/burstable/pod{OTHER}").mkdir(parents=True)
     assert containers.pod_uids("ml", "train-0") == {OTHER}  # the first one's logs alone are left
-    assert containers.pod_uids("ml", "train-1") == frozenset()
+    assert containers.pod_uids("ml", "train-1") is None
 
 
 def test_without_a_folder_of_logs_nobody_knows_a_pods_uids(tmp_path: Path) -> None:
