@@ -67,7 +67,11 @@ def process_samples(invoke: Invoke, handle: Any, since: int) -> Plain:
     except NvmlError as error:
         if error.code not in _ASK_THE_OLDER:
             raise
-    return samples(_filled(older), "pid")
+        refusal = error
+    try:
+        return samples(_filled(older), "pid")
+    except NvmlError as error:
+        raise refusal if error.code == FUNCTION_NOT_FOUND else error from error
 
 
 def vgpu_samples(invoke: Invoke, handle: Any, since: int) -> Plain:

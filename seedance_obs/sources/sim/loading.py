@@ -133,6 +133,7 @@ def _workload(index: int, section: Section) -> Workload:
         repeat_every_s=repeat_every_s,
         intensity=section.number("intensity", 1.0, high=1.0),
         share=section.number("share", 1.0, low=0.01, high=1.0),
+        load_s=section.number("load_s", 0.0),
         stagger_s=section.number("stagger_s", 0.0),
         pod=_pod(section),
     )

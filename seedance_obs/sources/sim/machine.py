@@ -129,6 +129,7 @@ class Workload:
     repeat_every_s: float | None = None  # None: once
     intensity: float = 1.0  # how much of the board's power range full activity uses
     share: float = 1.0  # of the device, where several workloads hold it at once
+    load_s: float = 0.0  # idle at the start of each run, as while weights are loaded
     stagger_s: float = 0.0  # each process runs this much ahead of the one before
     pod: PodNames | None = None
 

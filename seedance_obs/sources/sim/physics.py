@@ -39,7 +39,9 @@ def activity_at(workload: Workload, rank: int, t: float) -> float | None:
     if run_at(workload, t) is None:
         return None
     _, into = _split(workload, t - workload.start_s)
-    into = (into + rank * workload.stagger_s) % _period(workload)
+    if into < workload.load_s:
+        return 0.0
+    into = (into - workload.load_s + rank * workload.stagger_s) % _period(workload)
     for seconds, activity in workload.phases:
         if into < seconds:
             return activity
@@ -89,9 +91,9 @@ def _period(workload: Workload) -> float:
 
 def _within_run(workload: Workload, rank: int, seconds: float, rate: Rate) -> float:
     ahead = rank * workload.stagger_s
-    return _from_cycle_start(workload, ahead + seconds, rate) - _from_cycle_start(
-        workload, ahead, rate
-    )
+    loading = min(seconds, workload.load_s)
+    done = _from_cycle_start(workload, ahead + seconds - loading, rate)
+    return rate(0.0) * loading + done - _from_cycle_start(workload, ahead, rate)
 
 
 def _from_cycle_start(workload: Workload, seconds: float, rate: Rate) -> float:

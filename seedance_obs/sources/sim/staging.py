@@ -32,10 +32,13 @@ class Staging:
         shutil.rmtree(self._folder)
 
     def file(self, name: str, text: str) -> None:
-        """Write or replace a file, by its name below the root."""
+        """Write or replace a file, by its name below the root; one that says so already stays."""
+        place = self._place(name)
+        if place.is_file() and place.read_text() == text:
+            return
         fresh = self._fresh()
         fresh.write_text(text)
-        os.replace(fresh, self._place(name))
+        os.replace(fresh, place)
 
     def folder(self, name: str, files: Mapping[str, str]) -> None:
         """Make a folder that holds these files."""
