@@ -7,7 +7,8 @@ own, `note` on the one that books.
 import threading
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from seedance_obs.exporter.view import QuotaRow
 from seedance_obs.merge import MergedGpu
@@ -16,6 +17,8 @@ from seedance_obs.sources.quota_reader import QuotaReader
 from seedance_obs.sources.quotas import Quota, mig_quota, over
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.workload import Workload
+
+Number = TypeVar("Number", int, float)
 
 NEARLY = 0.02  # of a limit: the allocation that would reach it is the one that fails
 # Their SM share is of the board's SMs, which the time that kernels ran does not tell.
@@ -66,10 +69,11 @@ class QuotaWatch:
         boards: defaultdict[str, set[str]] = defaultdict(set)
         for seat in seats:
             boards[seat.account].add(seat.gpu.uuid)
-        quotas = {
-            (seat.account, seat.gpu.uuid): self._of(seat, only=len(boards[seat.account]) == 1)
-            for seat in seats
-        }
+        quotas: dict[tuple[str, str], tuple[Quota, ...]] = {}
+        for seat in seats:
+            found = self._of(seat, only=len(boards[seat.account]) == 1)
+            key = (seat.account, seat.gpu.uuid)
+            quotas[key] = _together(quotas[key], found) if key in quotas else found
         with self._lock:
             self._quotas = quotas
 
@@ -119,3 +123,22 @@ class QuotaWatch:
                 if quota.holds_on(seat.gpu.uuid, only=only):
                     found.setdefault(quota.source, quota)
         return tuple(found.values())
+
+
+def _together(some: Sequence[Quota], more: Sequence[Quota]) -> tuple[Quota, ...]:
+    """The quotas of a workload that holds several MIG instances of a board: their sizes add up."""
+    found = {quota.source: quota for quota in some}
+    for quota in more:
+        before = found.get(quota.source)
+        if before is not None and quota.source == "mig":
+            quota = replace(
+                quota,
+                memory_bytes=_sum(before.memory_bytes, quota.memory_bytes),
+                sm_ratio=_sum(before.sm_ratio, quota.sm_ratio),
+            )
+        found[quota.source] = quota
+    return tuple(found.values())
+
+
+def _sum(one: Number | None, other: Number | None) -> Number | None:
+    return None if one is None or other is None else one + other
