@@ -1,4 +1,4 @@
-"""The simulated fleet's side of the demo: its DCGM pages on loopback, its file systems on disk."""
+"""The simulated fleet's side of the demo: DCGM pages, kubelets, and file systems on disk."""
 
 import contextlib
 import threading
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from seedance_obs.config import NodeSettings
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
+from seedance_obs.sources.sim.kubelet import SimulatedKubelet
 from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.page import render_page
 
@@ -79,6 +81,10 @@ def running_simulation(
                 dcgm_url=f"http://127.0.0.1:{server.server_address[1]}/{machine.name}/metrics",
             )
         )
+    kubelets = contextlib.ExitStack()
+    for node in nodes:
+        if node.machine.kubernetes:
+            kubelets.enter_context(_kubelet(node, epoch_unix))
     stopping = threading.Event()
     threads = [
         threading.Thread(target=server.serve_forever, daemon=True),
@@ -90,10 +96,17 @@ def running_simulation(
         yield nodes
     finally:
         stopping.set()
+        kubelets.close()
         server.shutdown()
         server.server_close()
         for thread in threads:
             thread.join()
+
+
+def _kubelet(node: SimulatedNode, epoch_unix: float) -> SimulatedKubelet:
+    socket = node.root / NodeSettings().podresources_socket.lstrip("/")
+    socket.parent.mkdir(parents=True)
+    return SimulatedKubelet(node.machine, socket, now=lambda: time.time() - epoch_unix)
 
 
 def _keep_proc(
