@@ -19,7 +19,8 @@ BASE_SECONDS = 10.0  # of a board held and inactive, before its base counts as k
 OWN_COLUMNS = 8  # accounts told apart; what more there are is learned of as one
 TICKS_NEEDED = 60
 TICKS_FOR_EACH_UNKNOWN = 5
-TICKS_BETWEEN_FITS = 20
+LEAST_TICKS_BETWEEN_FITS = 10
+TICKS_BETWEEN_FITS_EACH = 5  # account: a fit's cost grows with its cube
 RESIDUAL_ALLOWED = 0.5
 
 
@@ -53,7 +54,7 @@ class Intensities:
         self._base_watts = 0.0
         self._base_seconds = 0.0
         self._inactive_before = False
-        self._ticks = 0
+        self._ticks = 0  # since the last fit
         self._mean_intensity = 1.0  # in any scale, before watts were seen
         self._mean_active = 0.0
         self._condition: float | None = None
@@ -85,7 +86,9 @@ class Intensities:
         self._inactive_before = inactive
         self._moments.add(activities, parts=held, watts=watts, seconds=seconds)
         self._ticks += 1
-        if self._ticks % TICKS_BETWEEN_FITS == 0:
+        columns = len(self._moments.columns)
+        if self._ticks >= max(LEAST_TICKS_BETWEEN_FITS, TICKS_BETWEEN_FITS_EACH * columns):
+            self._ticks = 0
             self._fit()
 
     def weights(

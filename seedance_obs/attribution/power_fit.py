@@ -10,6 +10,7 @@ of them say can be relied on.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from operator import mul
 
 from seedance_obs.attribution.least_squares import inverse, nonnegative, variances
 from seedance_obs.attribution.moments import FIRST, ONE, PARTS, WATTS, Moments
@@ -124,13 +125,14 @@ class PowerFit:
             2 * self._moments.product(WATTS, PARTS) - base * self._moments.product(PARTS, PARTS)
         )
         explained = sum(
-            value * (2 * moment - sum(map(float.__mul__, row, answer)))
+            value * (2 * moment - sum(map(mul, row, answer)))
             for value, moment, row in zip(answer, against, gram, strict=True)
         )
-        return max(square - explained, 0.0)
+        return max(float(square - explained), 0.0)
 
     def _hypothesis(self, fit: "_Fit", residual: float) -> Hypothesis | None:
-        spread = variances(fit.gram, self._directions(fit))
+        directions = self._directions(fit)
+        spread = variances(fit.gram, directions)
         biases = self._biases()
         if spread is None or biases is None:
             return None
@@ -138,7 +140,7 @@ class PowerFit:
         draws: dict[Hashable, Draw] = {}
         for i, account in enumerate(self.accounts):
             linear, root = fit.answer[i], fit.answer[len(self.columns) + i] if fit.curved else 0.0
-            watts = sum(map(float.__mul__, self._directions(fit)[i], fit.answer))
+            watts = sum(map(mul, directions[i], fit.answer))
             error = scale * sqrt(spread[i]) + biases[i]
             if watts > 0:
                 draws[account] = Draw(linear, root, error / watts)
