@@ -35,8 +35,9 @@ def test_sharers_burn_alike_where_the_scenario_is_not_about_that(name: str) -> N
     assert {workload.intensity for workload in scenario(name).workloads} == {1.0}
 
 
-def test_churn_is_two_hundred_pods_a_minute_on_eight_boards() -> None:
-    machine = scenario("churn")
+@pytest.mark.parametrize("name", ["churn", "churn-shared"])
+def test_churn_is_two_hundred_pods_a_minute_on_eight_boards(name: str) -> None:
+    machine = scenario(name)
     found = truth(machine, 120, 240, step_s=0.1)
     begun = [run for run in found.runs if run.run > 0]
     assert len(begun) / 2 == pytest.approx(200, rel=0.05)

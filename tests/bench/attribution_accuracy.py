@@ -52,7 +52,7 @@ RESERVATION: Mapping[str, Measured] = {
     "ours": _ours(ours, "reservation"),
     "activity": _ours(by_activity_alone, "reservation"),
     "CEEMS": partial(_peer, ceems),
-    "CEEMS, no DCGM": partial(_peer, ceems_without_profiling),
+    "CEEMS by size": partial(_peer, ceems_without_profiling),
     "OpenCost": partial(_peer, opencost),
 }
 
@@ -67,7 +67,7 @@ def windows(name: str) -> Iterator[tuple[str, int, int]]:
     """What a row says, and the seconds it covers."""
     yield name, 0, MINUTES_10
     if "intensities" in name:
-        yield f"{name}, next 10 min", MINUTES_10, 2 * MINUTES_10
+        yield f"{name}, 10-20 min", MINUTES_10, 2 * MINUTES_10
 
 
 def largest_error(true: Joules, found: Joules) -> float:
@@ -107,7 +107,7 @@ def main(names: Sequence[str]) -> None:
             begin = perf_counter()
             cells = [f"{error:.2f}" for error in errors(machine, start, end)]
             table.add_row(label, *cells, f"{perf_counter() - begin:.0f}")
-    Console(width=160).print(table)
+    Console(width=170).print(table)
 
 
 if __name__ == "__main__":
