@@ -66,6 +66,7 @@ def _use(gpu: str) -> dict[Call, Plain | NvmlError]:
     found: dict[Call, Plain | NvmlError] = {
         (process, gpu, (0,)): [*garbage, *crowd],
         (process, gpu, (10**15 + 149,)): crowd[150:],
+        (process, gpu, (10**15 + 299,)): NvmlError(NOT_FOUND),
         (shared, gpu, (0,)): shares,
         (shared, gpu, (10**15 + 9,)): NvmlError(NOT_FOUND),
         ("nvmlDeviceGetVirtualizationMode", gpu, ()): 3,
