@@ -90,8 +90,11 @@ def _intensity(view: NodeView) -> Iterator[Metric]:
             continue
         labels = [board.gpu_uuid]
         used.add_metric(labels, float(evidence.used))
-        seconds.add_metric(labels, evidence.seconds)
-        for family, value in ((condition, evidence.condition), (residual, evidence.residual_ratio)):
+        seconds.add_metric(labels, evidence.effective_seconds)
+        for family, value in (
+            (condition, evidence.condition_number),
+            (residual, evidence.residual_ratio),
+        ):
             if value is not None:
                 family.add_metric(labels, value)
     yield from (used, seconds, condition, residual)
