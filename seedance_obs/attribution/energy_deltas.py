@@ -6,7 +6,7 @@ driver, or lag behind itself when another source shows it. Boards without one ha
 integrated.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seedance_obs.attribution.state import (
     State,
@@ -89,6 +89,7 @@ class EnergyMeter:
         self, last: EnergyReading, reading: EnergyReading, limit_watts: float | None
     ) -> Advance | None:
         if reading.millijoules == last.millijoules:
+            self._last, self._behind = replace(last, source=reading.source), None
             return None
         went_back = reading.millijoules < last.millijoules
         if went_back and reading.source != last.source and not self._restarted(reading):
@@ -138,7 +139,7 @@ class EnergyMeter:
         impossible = _impossible(advance, limit_watts)
         self.implausible += impossible
         known = advance.attributable and not impossible and advance.covers_us <= self._gap_us
-        return Advance(advance.millijoules, advance.since_us, advance.until_us, attributable=known)
+        return replace(advance, attributable=known)
 
     def as_state(self) -> dict[str, object]:
         """All it knows, as `from_state` takes it."""

@@ -115,5 +115,5 @@ def in_proportion(
     total: float, weights: Weights, *, whole: float | None = None
 ) -> dict[Hashable, float]:
     """Parts of `total` by weight, out of `whole` (default: the sum of the weights)."""
-    scale = total / (sum(weights.values()) if whole is None else whole)
-    return {account: weight * scale for account, weight in weights.items()}
+    divisor = sum(weights.values()) if whole is None else whole
+    return {account: weight / divisor * total for account, weight in weights.items()}
