@@ -96,12 +96,12 @@ class EnergyMeter:
             return None
         self._last, self._behind = reading, None
         burned = reading.millijoules - (0 if went_back else last.millijoules)
-        self.restarts += went_back
         advance = Advance(burned, last.at_us, reading.at_us, attributable=not went_back)
         if went_back and _impossible(advance, limit_watts):
             # It cannot have begun at zero since it was last read: there is nothing to book.
             self.implausible += 1
             return Advance(0, reading.at_us, reading.at_us)
+        self.restarts += went_back
         return self._judged(advance, limit_watts)
 
     def _restarted(self, reading: EnergyReading) -> bool:

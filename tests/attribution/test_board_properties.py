@@ -13,6 +13,7 @@ from tests.attribution.board_scripts import (
     LINKS,
     PARTS,
     Script,
+    UnlikeWatts,
     board,
     booked_mj,
     booked_us,
@@ -22,18 +23,27 @@ from tests.attribution.board_scripts import (
     time_us,
 )
 
-FLOORS = st.sampled_from([None, 70.0])
+OPTIONS = st.fixed_dictionaries(
+    {
+        "floor_watts": st.sampled_from([None, 70.0]),
+        "weigh": st.sampled_from([None, UnlikeWatts()]),
+        "shapley": st.sampled_from([None, UnlikeWatts()]),
+    }
+)
 
 
-@given(scripts(), FLOORS)
+@given(scripts(), OPTIONS)
 @settings(max_examples=200)
-def test_energies_and_times_add_up_at_every_tick(script: Script, floor_watts):
-    account, traffic = board(floor_watts=floor_watts), 0
+def test_energies_and_times_add_up_at_every_tick(script: Script, options):
+    account, traffic = board(**options), 0
     for tick, burned_mj in zip(script.ticks, script.burned_mj, strict=True):
         account.advance(tick)
         assert booked_mj(account) == burned_mj == sum(account.estimators().values())
         traffic += sum(tick.traffic.values())
         balances = account.balances().values()
+        if options["shapley"]:
+            active_mj = sum(balance.active_mj for balance in balances)
+            assert sum(balance.shapley_mj for balance in balances) == active_mj
         assert sum(balance.link_bytes.total() for balance in balances) == traffic
     assert booked_us(account) == script.passed_us
 
@@ -53,35 +63,35 @@ def test_nothing_is_ever_taken_back(script: Script):
         before = now
 
 
-@given(scripts(), FLOORS, st.integers(0, 25))
+@given(scripts(), OPTIONS, st.integers(0, 25))
 def test_an_account_kept_and_taken_up_again_goes_on_as_if_it_had_never_stopped(
-    script: Script, floor_watts, kept_after
+    script: Script, options, kept_after
 ):
-    through = played(script.ticks, floor_watts=floor_watts)
-    first = played(script.ticks[:kept_after], floor_watts=floor_watts)
+    through = played(script.ticks, **options)
+    first = played(script.ticks[:kept_after], **options)
     kept = json.loads(json.dumps(first.as_state()))
-    second = BoardAccount.from_state(kept, gap_us=GAP_US, floor_watts=floor_watts)
+    second = BoardAccount.from_state(kept, gap_us=GAP_US, **options)
     played(script.ticks[kept_after:], second)
     assert second.balances() == through.balances()
     assert second.as_state() == through.as_state()
 
 
-@given(scripts(), FLOORS)
-def test_who_has_no_part_and_does_nothing_changes_nothing(script: Script, floor_watts):
+@given(scripts(), OPTIONS)
+def test_who_has_no_part_and_does_nothing_changes_nothing(script: Script, options):
     idler = Holder("null", 0, 0.0, 0, LINKS)
     beside = [
         tick if tick.holders is None else replace(tick, holders=(idler, *tick.holders))
         for tick in script.ticks
     ]
-    with_idler = played(beside, floor_watts=floor_watts)
-    alone = played(script.ticks, floor_watts=floor_watts).balances()
+    with_idler = played(beside, **options)
+    alone = played(script.ticks, **options).balances()
     idlers = with_idler.forget("null")
     assert idlers == type(idlers)()
     assert with_idler.balances() == alone
 
 
-@given(scripts(), FLOORS)
-def test_another_name_makes_no_difference(script: Script, floor_watts):
+@given(scripts(), OPTIONS)
+def test_another_name_makes_no_difference(script: Script, options):
     new = {"a": "z", "b": "y", "c": "x", "d": "w"}
     renamed = [
         tick
@@ -89,8 +99,9 @@ def test_another_name_makes_no_difference(script: Script, floor_watts):
         else replace(tick, holders=tuple(replace(h, account=new[h.account]) for h in tick.holders))
         for tick in script.ticks
     ]
-    before = played(script.ticks, floor_watts=floor_watts).balances()
-    after = played(renamed, floor_watts=floor_watts).balances()
+    options = {**options, "weigh": None}  # it goes by names
+    before = played(script.ticks, **options).balances()
+    after = played(renamed, **options).balances()
     assert after == {new.get(name, name): balance for name, balance in before.items()}
 
 
