@@ -133,17 +133,18 @@ class BoardAccount:
         self._pending = pending
 
     def _book_time(self, elapsed_us: int, now: Holdings) -> None:
-        time = self._time.split(elapsed_us, time_shares(now))
+        time, balances = self._time.split(elapsed_us, time_shares(now)), self._balances
         for account, active_us in time.active.items():
-            self._balances[account].active_us += active_us
+            balances[account].active_us += active_us
         for account, reserved_us in time.reserved.items():
-            self._balances[account].reserved_us += reserved_us
-        self._balances[UNALLOCATED].reserved_us += time.unallocated
-        self._balances[UNOBSERVED].reserved_us += time.unobserved
+            balances[account].reserved_us += reserved_us
+        balances[UNALLOCATED].reserved_us += time.unallocated
+        balances[UNOBSERVED].reserved_us += time.unobserved
 
     def _book_memory(self, tick: Tick, elapsed_us: int) -> None:
+        balances = self._balances
         for holder in tick.holders or ():
-            self._balances[holder.account].memory_byte_us += holder.memory_bytes * elapsed_us
+            balances[holder.account].memory_byte_us += holder.memory_bytes * elapsed_us
 
     def as_state(self) -> dict[str, object]:
         """Everything but what `weigh` and `shapley` learned, in plain values of JSON.

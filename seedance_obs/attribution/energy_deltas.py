@@ -6,7 +6,7 @@ driver, or lag behind itself when another source shows it. Boards without one ha
 integrated.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seedance_obs.attribution.state import (
     State,
@@ -89,18 +89,19 @@ class EnergyMeter:
         self, last: EnergyReading, reading: EnergyReading, limit_watts: float | None
     ) -> Advance | None:
         if reading.millijoules == last.millijoules:
+            self._last, self._behind = replace(last, source=reading.source), None
             return None
         went_back = reading.millijoules < last.millijoules
         if went_back and reading.source != last.source and not self._restarted(reading):
             return None
         self._last, self._behind = reading, None
         burned = reading.millijoules - (0 if went_back else last.millijoules)
-        self.restarts += went_back
         advance = Advance(burned, last.at_us, reading.at_us, attributable=not went_back)
         if went_back and _impossible(advance, limit_watts):
             # It cannot have begun at zero since it was last read: there is nothing to book.
             self.implausible += 1
             return Advance(0, reading.at_us, reading.at_us)
+        self.restarts += went_back
         return self._judged(advance, limit_watts)
 
     def _restarted(self, reading: EnergyReading) -> bool:
@@ -138,7 +139,7 @@ class EnergyMeter:
         impossible = _impossible(advance, limit_watts)
         self.implausible += impossible
         known = advance.attributable and not impossible and advance.covers_us <= self._gap_us
-        return Advance(advance.millijoules, advance.since_us, advance.until_us, attributable=known)
+        return replace(advance, attributable=known)
 
     def as_state(self) -> dict[str, object]:
         """All it knows, as `from_state` takes it."""

@@ -4,8 +4,6 @@ A minimum would be a lucky sample, and a reading right after work ends is still 
 memory take a while to fall to their idle state. So the floor is a slow mean over quiet times.
 """
 
-import math
-
 from seedance_obs.attribution.energy_deltas import Advance
 from seedance_obs.attribution.state import State, number, optional_whole
 
@@ -20,7 +18,7 @@ class Floor:
     def __init__(self, configured_watts: float | None = None) -> None:
         self._configured_watts = configured_watts
         self._mean_watts = 0.0
-        self._seconds = 0.0  # of evidence, the old discounted
+        self._seconds = 0.0  # of evidence, as far as it is remembered
         self._quiet_since_us: int | None = None
 
     @property
@@ -59,7 +57,7 @@ class Floor:
         if limit_watts is not None and watts > limit_watts / 2:
             return
         seconds = advance.covers_us / 1e6
-        self._seconds = self._seconds * math.exp(-seconds / FORGET_SECONDS) + seconds
+        self._seconds = min(self._seconds + seconds, FORGET_SECONDS)
         self._mean_watts += (watts - self._mean_watts) * seconds / self._seconds
 
     def as_state(self) -> dict[str, object]:

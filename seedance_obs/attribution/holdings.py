@@ -13,7 +13,7 @@ class Holdings:
 
     Attributes:
         active_us: Busy time of each account; 0 for one whose activity nobody can tell.
-        part_us: Time held, by the part of the board.
+        part_us: Time held, by the part of the board; the same accounts in the same order.
         free_us: Time that parts were held by nobody while the board was seen.
         held_us: Time in which anybody held any part.
         blind_us: Time in which the holders are not known.

@@ -22,6 +22,9 @@ class Carry:
 
     def __init__(self, carried: Mapping[Hashable, float] | None = None) -> None:
         self._carried: dict[Hashable, float] = dict(carried or {})
+        # The last split's accounts are kept in order: from tick to tick they mostly are the same.
+        self._keys: list[Hashable] = []
+        self._short: list[float] = []
 
     def split(self, total: int, exact: Mapping[Hashable, float]) -> dict[Hashable, int]:
         """Integer parts of `total`, each within about one of its exact one over all splits so far.
@@ -42,23 +45,32 @@ class Carry:
                 raise ValueError(f"nobody to give {total} to")
             return {}
         keys = list(exact)
-        wanted = list(map(add, exact.values(), map(self._carried.get, keys, repeat(0.0))))
+        if keys != self._keys:
+            self._put_away()
+            self._short = list(map(self._carried.get, keys, repeat(0.0)))
+        wanted = list(map(add, exact.values(), self._short))
         whole = list(map(int, wanted))
         if min(whole) < 0:
             whole = [max(0, part) for part in whole]
         short = list(map(sub, wanted, whole))
         if rest := total - sum(whole):
             _give(rest, whole, short)
-        self._carried.update(zip(keys, short, strict=True))
+        self._keys, self._short = keys, short
         return dict(zip(keys, whole, strict=True))
 
     def forget(self, account: Hashable) -> None:
         """Drop what an account is due; it is about one unit at most."""
+        self._put_away()
         self._carried.pop(account, None)
 
     def as_state(self) -> dict[str, float]:
         """What each account is due; accounts must be strings."""
+        self._put_away()
         return {str(key): carried for key, carried in self._carried.items()}
+
+    def _put_away(self) -> None:
+        self._carried.update(zip(self._keys, self._short, strict=True))
+        self._keys, self._short = [], []
 
 
 def _give(rest: int, whole: list[int], short: list[float]) -> None:

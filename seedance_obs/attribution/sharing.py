@@ -83,8 +83,9 @@ def energy_shares(
     else:
         floor_mj = floor_watts * advance.covers_us / 1000 * seen_us / holdings.total_us
         idle = min(rest, floor_mj)
-        reserved = in_proportion(idle, holdings.part_us, whole=seen_us)
-        unallocated = idle * holdings.free_us / seen_us
+        scale = idle / seen_us
+        reserved = {account: part_us * scale for account, part_us in holdings.part_us.items()}
+        unallocated = holdings.free_us * scale
     active = in_proportion(rest - idle, weights)
     return Shares(active, reserved, unallocated=unallocated, unobserved=unobserved)
 
@@ -97,9 +98,11 @@ def time_shares(holdings: Holdings) -> Shares[float]:
     if used_us > seen_us:
         active_us, used_us = in_proportion(seen_us, active_us), seen_us
     unused = {
-        account: part_us - active_us[account]
-        for account, part_us in holdings.part_us.items()
-        if part_us > active_us[account]
+        account: part_us - busy_us
+        for (account, part_us), busy_us in zip(
+            holdings.part_us.items(), active_us.values(), strict=True
+        )
+        if part_us > busy_us
     }
     spare_us = sum(unused.values()) + holdings.free_us
     scale = (seen_us - used_us) / spare_us if spare_us else 0.0
@@ -111,9 +114,7 @@ def time_shares(holdings: Holdings) -> Shares[float]:
     )
 
 
-def in_proportion(
-    total: float, weights: Weights, *, whole: float | None = None
-) -> dict[Hashable, float]:
-    """Parts of `total` by weight, out of `whole` (default: the sum of the weights)."""
-    scale = total / (sum(weights.values()) if whole is None else whole)
-    return {account: weight * scale for account, weight in weights.items()}
+def in_proportion(total: float, weights: Weights) -> dict[Hashable, float]:
+    """Parts of `total` by weight, of weights with a positive sum."""
+    whole = sum(weights.values())
+    return {account: weight / whole * total for account, weight in weights.items()}
