@@ -117,6 +117,12 @@ def test_means_of_the_driver_are_taken_as_they_are_whatever_their_stamps(driver,
     assert ratios(passed(reader, clock)) == {7: 0.25, 8: 0.5, 9: 0.05}
 
 
+def test_two_entries_of_one_moment_are_no_sampling_period(driver, reader, clock):
+    reader.read()
+    driver.samples = [sample(7, 0.5, 20), sample(7, 0.500_02, 40), sample(8, 0.7, 10)]
+    assert ratios(passed(reader, clock)) == {7: pytest.approx(0.3), 8: 0.1}
+
+
 def test_no_sample_is_taken_twice(driver, reader, clock):
     reader.read()
     driver.samples = [sample(7, 0.9, 25)]

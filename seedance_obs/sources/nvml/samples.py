@@ -23,6 +23,7 @@ from seedance_obs.sources.nvml.library import Plain
 
 MEMBERS = ("smUtil", "memUtil", "encUtil", "decUtil")
 BUFFER_SECONDS = 10.0  # what the driver keeps; what is older cannot be among the samples
+SHORTEST_PERIOD_US = 10_000  # entries that are closer are two of one sample
 QUIET_PASSES = 30
 PID_MAX = 2**22  # the kernel's PID_MAX_LIMIT
 
@@ -130,6 +131,7 @@ def _period_us(owned: Iterable[Sequence[_Sample]]) -> int | None:
         later - earlier
         for samples in owned
         for earlier, later in pairwise(sorted({sample.at_us for sample in samples}))
+        if later - earlier >= SHORTEST_PERIOD_US
     ]
     return min(gaps, default=None)
 
