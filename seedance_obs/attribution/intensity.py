@@ -20,7 +20,7 @@ OWN_COLUMNS = 8  # accounts told apart; what more there are is learned of as one
 TICKS_NEEDED = 60
 TICKS_FOR_EACH_UNKNOWN = 5
 LEAST_TICKS_BETWEEN_FITS = 10
-TICKS_BETWEEN_FITS_EACH = 5  # account: a fit's cost grows with its cube
+TICKS_BETWEEN_FITS_EACH = 8  # account: a fit's cost grows with its cube
 RESIDUAL_ALLOWED = 0.5
 FADE_OF_MOVES = 0.999  # a tick
 
@@ -112,8 +112,7 @@ class Intensities:
         moves = _agreed_moves(
             by_activity, ranges, active, self._open_moves(accounts, by_activity, ranges)
         )
-        for account, move in zip(accounts, moves, strict=True):
-            self._moved[account] = FADE_OF_MOVES * self._moved.get(account, 0.0) + move
+        self._remember(accounts, moves)
         watts = [start + move for start, move in zip(by_activity, moves, strict=True)]
         return dict(zip(accounts, watts, strict=True)), bool(self._hypotheses)
 
@@ -190,6 +189,15 @@ class Intensities:
             up, down = max(wanted, 0.0) - moved, min(wanted, 0.0) - moved
             moves.append(min(move, max(up, 0.0)) if move > 0 else max(move, min(down, 0.0)))
         return moves
+
+    def _remember(self, accounts: Sequence[Hashable], moves: Sequence[float]) -> None:
+        for account, move in zip(accounts, moves, strict=True):
+            self._moved[account] = FADE_OF_MOVES * self._moved.get(account, 0.0) + move
+        if len(self._moved) > 2 * len(accounts) + OWN_COLUMNS:  # nobody said that they left
+            present = set(accounts)
+            for kept in (self._wanted, self._moved):
+                for account in kept.keys() - present:
+                    del kept[account]
 
     def _ranges(
         self, accounts: Sequence[Hashable], active: Sequence[float], held: Sequence[float]

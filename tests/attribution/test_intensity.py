@@ -173,17 +173,19 @@ def test_whatever_the_accounts_do_no_weight_is_negative_and_everybody_has_one():
         assert sum(weights.values()) > 0
 
 
-def test_memory_does_not_grow_with_the_accounts_that_come_and_go():
+@pytest.mark.parametrize("told", [True, False])
+def test_memory_does_not_grow_with_the_accounts_that_come_and_go(told):
     learner = Intensities()
-    for birth in range(5000):
+    for birth in range(2000):
         activities = {"stays": 0.3, birth: 0.2, birth + 1: 0.1}
         parts = dict.fromkeys(activities, 1 / 3)
         learner.learn(activities, parts, 200.0, 0.3)
         learner.weights(activities, parts)
-        learner.forget(birth)
+        if told:
+            learner.forget(birth)
     held = [value for value in vars(learner).values() if isinstance(value, dict)]
     assert len(learner._moments.columns) <= OWN_COLUMNS
-    assert max(map(len, held)) <= OWN_COLUMNS + 3
+    assert max(map(len, held)) <= OWN_COLUMNS + 2 * len(activities)
 
 
 def test_what_an_account_showed_of_the_board_outlives_it():
