@@ -20,8 +20,9 @@ OWN_COLUMNS = 8  # accounts told apart; what more there are is learned of as one
 TICKS_NEEDED = 60
 TICKS_FOR_EACH_UNKNOWN = 5
 LEAST_TICKS_BETWEEN_FITS = 10
-TICKS_BETWEEN_FITS_EACH = 5  # account: a fit's cost grows with its cube
+TICKS_BETWEEN_FITS_EACH = 8  # account: a fit's cost grows with its cube
 RESIDUAL_ALLOWED = 0.5
+FADE_OF_MOVES = 0.999  # a tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Intensities:
         self._residual: float | None = None
         self._hypotheses: list[Hypothesis] = []
         self._relative: dict[Hashable, float] = {}
+        self._wanted: dict[Hashable, float] = {}
+        self._moved: dict[Hashable, float] = {}
 
     def learn(
         self,
@@ -106,14 +109,18 @@ class Intensities:
         ranges = self._ranges(accounts, active, held)
         scale = ranges.watts / sum(active)
         by_activity = [scale * activity for activity in active]
-        moves = _agreed_moves(by_activity, ranges, active)
+        moves = _agreed_moves(
+            by_activity, ranges, active, self._open_moves(accounts, by_activity, ranges)
+        )
+        self._remember(accounts, moves)
         watts = [start + move for start, move in zip(by_activity, moves, strict=True)]
         return dict(zip(accounts, watts, strict=True)), bool(self._hypotheses)
 
     def forget(self, account: Hashable) -> None:
         """Drops an account that has ended; what it showed of the board is kept."""
         self._moments.forget(account)
-        self._relative.pop(account, None)
+        for kept in (self._relative, self._wanted, self._moved):
+            kept.pop(account, None)
         for hypothesis in self._hypotheses:
             hypothesis.draws.pop(account, None)
 
@@ -163,6 +170,35 @@ class Intensities:
             self._hypotheses = found
             self._relative = _relative(fit, found)
 
+    def _open_moves(
+        self, accounts: Sequence[Hashable], starts: Sequence[float], ranges: "_Ranges"
+    ) -> list[float]:
+        """How far each account must go into its range, as far as this agrees with its past.
+
+        Moves one way often find nobody to go the other way, where those back do. So what was moved
+        in all stays between nothing and what should have been.
+        """
+        moves = []
+        for account, start, low, high in zip(
+            accounts, starts, ranges.low, ranges.high, strict=True
+        ):
+            move = low - start if start < low else min(high - start, 0.0)
+            wanted = FADE_OF_MOVES * self._wanted.get(account, 0.0) + move
+            moved = FADE_OF_MOVES * self._moved.get(account, 0.0)
+            self._wanted[account] = wanted
+            up, down = max(wanted, 0.0) - moved, min(wanted, 0.0) - moved
+            moves.append(min(move, max(up, 0.0)) if move > 0 else max(move, min(down, 0.0)))
+        return moves
+
+    def _remember(self, accounts: Sequence[Hashable], moves: Sequence[float]) -> None:
+        for account, move in zip(accounts, moves, strict=True):
+            self._moved[account] = FADE_OF_MOVES * self._moved.get(account, 0.0) + move
+        if len(self._moved) > 2 * len(accounts) + OWN_COLUMNS:  # nobody said that they left
+            present = set(accounts)
+            for kept in (self._wanted, self._moved):
+                for account in kept.keys() - present:
+                    del kept[account]
+
     def _ranges(
         self, accounts: Sequence[Hashable], active: Sequence[float], held: Sequence[float]
     ) -> "_Ranges":
@@ -207,20 +243,21 @@ class _Ranges:
     high: list[float]
 
 
-def _agreed_moves(starts: Sequence[float], ranges: _Ranges, active: Sequence[float]) -> list[float]:
-    """How far each account must go from its start into its range, gains and losses balanced.
+def _agreed_moves(
+    starts: Sequence[float], ranges: _Ranges, active: Sequence[float], moves: list[float]
+) -> list[float]:
+    """The moves with gains and losses balanced: of the larger side all go a part of their way.
 
-    Of the larger side all go a part of their way. But what inactive accounts hold of the base is
-    certain, so somebody pays for it: where too few are known to, all those do that need not move.
+    But what inactive accounts hold of the base is certain, so somebody pays for it: where too few
+    are known to, all those do that are within their range.
     """
-    moves = [
-        low - start if start < low else min(high - start, 0.0)
-        for start, low, high in zip(starts, ranges.low, ranges.high, strict=True)
-    ]
     certain = sum(move for move, activity in zip(moves, active, strict=True) if not activity)
     lacking = min(sum(moves), certain)
     if lacking > 0:
-        payers = [start if not move else 0.0 for start, move in zip(starts, moves, strict=True)]
+        payers = [
+            start if low <= start <= high else 0.0
+            for start, low, high in zip(starts, ranges.low, ranges.high, strict=True)
+        ]
         rate = lacking / sum(payers) if any(payers) else 0.0
         moves = [
             move - min(rate * payer, max(start - low, 0.0)) if payer else move
