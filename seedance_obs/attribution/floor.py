@@ -5,11 +5,12 @@ memory take a while to fall to their idle state. So the floor is a slow mean ove
 """
 
 from seedance_obs.attribution.energy_deltas import Advance
-from seedance_obs.attribution.state import State, number, optional_whole
+from seedance_obs.attribution.state import State, number, optional_whole, whole
 
 SETTLE_US = 20_000_000  # after the last holder left
+FIRST_SETTLE_US = 5_000_000  # after a board that was empty from the start was first seen
 FORGET_SECONDS = 600.0
-EVIDENCE_SECONDS = 10.0
+EVIDENCE_SECONDS = 5.0
 
 
 class Floor:
@@ -20,6 +21,7 @@ class Floor:
         self._mean_watts = 0.0
         self._seconds = 0.0  # of evidence, as far as it is remembered
         self._quiet_since_us: int | None = None
+        self._settle_us = FIRST_SETTLE_US
 
     @property
     def watts(self) -> float | None:
@@ -40,7 +42,7 @@ class Floor:
     def see(self, at_us: int, *, empty: bool) -> None:
         """Note whether the board is known to have had no holder since it was seen before."""
         if not empty:
-            self._quiet_since_us = None
+            self._quiet_since_us, self._settle_us = None, SETTLE_US
         elif self._quiet_since_us is None:
             self._quiet_since_us = at_us
 
@@ -52,7 +54,7 @@ class Floor:
         watts = advance.watts
         if self._quiet_since_us is None or watts is None or not advance.attributable:
             return
-        if advance.since_us - self._quiet_since_us < SETTLE_US or advance.millijoules == 0:
+        if advance.since_us - self._quiet_since_us < self._settle_us or advance.millijoules == 0:
             return
         if limit_watts is not None and watts > limit_watts / 2:
             return
@@ -66,6 +68,7 @@ class Floor:
             "mean_watts": self._mean_watts,
             "seconds": self._seconds,
             "quiet_since_us": self._quiet_since_us,
+            "settle_us": self._settle_us,
         }
 
     @classmethod
@@ -81,4 +84,5 @@ class Floor:
         floor._mean_watts = number(state, "mean_watts")
         floor._seconds = number(state, "seconds")
         floor._quiet_since_us = optional_whole(state, "quiet_since_us") if same_boot else None
+        floor._settle_us = whole(state, "settle_us")
         return floor

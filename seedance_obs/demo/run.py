@@ -29,9 +29,10 @@ from seedance_obs.promql.client import Prometheus
 from seedance_obs.sources.sim.fleet import DEMO_FLEET
 
 INJECTED_ALERT = "SeedanceGpuXidCritical"
-EPOCH_LEAD_SECONDS = 8.0  # time in the fleet begins when every exporter is there to see it
+# Time in the fleet begins when every exporter is there and knows what its idle boards draw.
+EPOCH_LEAD_SECONDS = 16.0
 DCGM_INTERVAL_SECONDS = "2"
-FIRST_TABLE_AFTER_SECONDS = {"sim": 40.0, "nvml": 15.0}
+FIRST_TABLE_AFTER_SECONDS = {"sim": 46.0, "nvml": 15.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from seedance_obs.sources.sim.kubelet import SimulatedKubelet
 from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.page import render_page
 
-PROC_REFRESH_SECONDS = 0.1
+PROC_REFRESH_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)

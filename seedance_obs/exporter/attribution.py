@@ -65,6 +65,7 @@ class Attribution:
         self._ticked_at: float | None = None
         self._dropped_claims = 0
         self._pids: Mapping[str, tuple[int, ...]] = {}
+        self._unwatched: set[str] = set()  # boards as they were kept, until they are seen again
         self._restore()
 
     def observe(self, snapshot: SourceSnapshot) -> None:
@@ -158,6 +159,9 @@ class Attribution:
         return self._claims
 
     def _book(self, gpu: MergedGpu, holders: tuple[Holder, ...] | None, parts: int) -> None:
+        if gpu.uuid in self._unwatched:
+            self._unwatched.discard(gpu.uuid)
+            holders = None  # who held it while this exporter was down nobody saw
         tick = Tick(
             at_us=round(gpu.listed_at * 1e6),
             holders=holders,
@@ -197,7 +201,7 @@ class Attribution:
     def _restore(self) -> None:
         state = self._parts.checkpoint.load()
         if state is not None:
-            self._parts.books.restore(state["books"])
+            self._unwatched = self._parts.books.restore(state["books"])
             self._parts.roster.restore(state["roster"])
             self._parts.host.restore(state["host"])
 

@@ -112,13 +112,14 @@ class Books:
             ],
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what a checkpoint kept."""
+    def restore(self, state: Mapping[str, Any]) -> set[str]:
+        """Take up what a checkpoint kept; the UUIDs of its boards."""
         models = self._models = dict(state["models"])
         for uuid, kept in state["boards"].items():
             self._boards[uuid] = BoardAccount.from_state(kept, **self._terms(uuid, models[uuid]))
         for uuid, tenant, kept in state["left"]:
             self._left[uuid, tenant] = balance_from({tenant: kept}, tenant)
+        return set(self._boards)
 
 
 def _was_shared(board: BoardAccount) -> bool:

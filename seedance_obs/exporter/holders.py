@@ -10,8 +10,9 @@ from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.workload import Workload
 
-# What says how busy a board or an instance is, most telling of its power first.
-BUSY = ("sm_active_ratio", "engine_active_ratio", "utilization_ratio")
+# What says for how much of the time a board or an instance was busy: the meaning that process
+# utilisation has, so that active time is the same wherever it is known from.
+BUSY = ("engine_active_ratio", "utilization_ratio", "sm_active_ratio")
 
 AccountOf = Callable[[Workload], str]
 

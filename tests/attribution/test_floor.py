@@ -18,10 +18,10 @@ def idle(seconds, watts=70.0, *, first_s=0, start_mj=0, **more):
     ]
 
 
-def test_a_floor_is_known_ten_seconds_after_a_board_has_settled():
-    account = played(idle(29))
+def test_a_floor_is_known_ten_seconds_after_an_empty_board_was_first_seen():
+    account = played(idle(9))
     assert (account.floor_watts, account.floor_source) == (None, None)
-    account.advance(seen(30, 30 * 70_000))
+    account.advance(seen(10, 10 * 70_000))
     assert account.floor_watts == pytest.approx(70.0)
     assert account.floor_source == "measured"
 

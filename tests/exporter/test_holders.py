@@ -32,7 +32,7 @@ def test_a_board_alone_is_held_whole_and_as_active_as_the_board_says():
 
 
 def test_what_the_profiler_counts_goes_before_what_the_driver_estimates():
-    readings = {"utilization_ratio": reading(0.9), "sm_active_ratio": reading(0.5)}
+    readings = {"utilization_ratio": reading(0.9), "engine_active_ratio": reading(0.5)}
     assert told(board(processes=running(1), readings=readings)) == ({"train-0": (1, 0.5)}, 1)
 
 
