@@ -153,6 +153,16 @@ def test_an_idle_holder_owes_its_part_of_the_measured_base_beside_a_busy_one():
     assert plain > 0.07
 
 
+def test_the_first_activity_on_a_board_of_known_base_is_not_drowned_by_it():
+    learner = learned(Board([Sharer(steady(0.0), 1), Sharer(steady(0.0), 1)], 40.0), 30)
+    activities, parts = {0: 0.0, 1: 0.5}, {0: 0.5, 1: 0.5}
+    weights, _ = learner.weights(activities, parts)
+    assert shares(weights) == pytest.approx([0, 1])
+    learner.learn(activities, parts, 200.0, 1.0)
+    weights, _ = learner.weights(activities, parts)
+    assert shares(weights) == pytest.approx([0.1, 0.9], abs=0.02)
+
+
 def test_while_nobody_is_active_the_split_is_by_parts():
     weights, used = Intensities().weights({"a": 0.0, "b": 0.0}, {"a": 3 / 7, "b": 1 / 7})
     assert not used
