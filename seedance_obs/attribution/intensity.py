@@ -56,7 +56,7 @@ class Intensities:
         self._base_seconds = 0.0
         self._inactive_before = False
         self._ticks = 0  # since the last fit
-        self._mean_intensity = 1.0  # in any scale, before watts were seen
+        self._mean_intensity = 0.0
         self._mean_active = 0.0
         self._condition: float | None = None
         self._residual: float | None = None
@@ -157,7 +157,6 @@ class Intensities:
         if not fit.columns or fit.active_watts <= 0:
             return
         self._mean_active = fit.active_watts
-        self._mean_intensity = fit.mean_intensity
         self._condition = condition_number(fit.gram()) if len(fit.columns) > 1 else None
         needed = max(TICKS_NEEDED, TICKS_FOR_EACH_UNKNOWN * (2 * len(fit.columns) + 1))
         if len(fit.columns) < 2 or self._moments.observations < needed:
@@ -168,6 +167,7 @@ class Intensities:
         self._residual = min(hypothesis.residual for hypothesis in found)
         if sqrt(self._residual) <= RESIDUAL_ALLOWED * fit.active_watts:
             self._hypotheses = found
+            self._mean_intensity = fit.mean_intensity
             self._relative = _relative(fit, found)
 
     def _open_moves(
@@ -202,7 +202,11 @@ class Intensities:
     def _ranges(
         self, accounts: Sequence[Hashable], active: Sequence[float], held: Sequence[float]
     ) -> "_Ranges":
-        base = self.base_watts or 0.0
+        if not self._hypotheses:
+            self._mean_intensity = PowerFit(
+                self._moments, base_watts=self.base_watts
+            ).mean_intensity
+        base = (self.base_watts or 0.0) if self._mean_intensity else 0.0
         base_watts = [base * part for part in held]
         views = [
             self._view(hypothesis, accounts, active)
@@ -210,11 +214,22 @@ class Intensities:
         ]
         lows = [min(view) for view in zip(*(view.low for view in views), strict=True)]
         highs = [max(view) for view in zip(*(view.high for view in views), strict=True)]
+        owed = [
+            watts if activity or self._base_is_owed(account) else 0.0
+            for account, activity, watts in zip(accounts, active, base_watts, strict=True)
+        ]
         return _Ranges(
             watts=sum(base_watts) + sum(view.watts for view in views) / len(views),
-            low=[watts + low for watts, low in zip(base_watts, lows, strict=True)],
+            low=[watts + low for watts, low in zip(owed, lows, strict=True)],
             high=[watts + high for watts, high in zip(base_watts, highs, strict=True)],
         )
+
+    def _base_is_owed(self, account: Hashable) -> bool:
+        """Whether an account that rests must pay for the base it holds.
+
+        Not while nothing is known of those who are active by turns: they owe it to each other.
+        """
+        return bool(self._hypotheses) or account not in self._moments.columns
 
     def _view(
         self, hypothesis: Hypothesis, accounts: Sequence[Hashable], active: Sequence[float]
@@ -228,7 +243,7 @@ class Intensities:
                 watts = draw.at(activity)
                 low, high = watts * max(1.0 - draw.error, 0.0), watts * (1.0 + draw.error) + stray
             else:
-                watts = self._mean_intensity * activity
+                watts = (self._mean_intensity or 1.0) * activity  # of unknown scale without base
                 low, high = 0.0, inf if activity else stray
             view.watts += watts
             view.low.append(low)
@@ -279,7 +294,7 @@ def _relative(fit: PowerFit, hypotheses: Sequence[Hypothesis]) -> dict[Hashable,
     """Each account's watts per activity over the mean, as near to 1 as all hypotheses allow."""
     found = {}
     for account, activity in zip(fit.accounts, fit.mean_activities, strict=False):
-        mean = fit.mean_intensity * activity
+        mean = fit.active_watts * activity / sum(fit.mean_activities)
         ranges = [_range(hypothesis.draws[account], activity) for hypothesis in hypotheses]
         low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
         found[account] = max(low, min(high, mean)) / mean

@@ -67,8 +67,9 @@ class PowerFit:
 
     @property
     def mean_intensity(self) -> float:
-        """Active watts at activity 1, as the mean over the accounts' activity."""
-        return self.active_watts / sum(self.mean_activities)
+        """Active watts at activity 1, as the mean over the accounts' activity; 0 if nobody had."""
+        activity = sum(self.mean_activities)
+        return max(self.active_watts, 0.0) / activity if activity > 0 else 0.0
 
     def hypotheses(self, residual: float | None) -> list[Hypothesis]:
         """Those that explain the ticks nearly as well as the best does.
