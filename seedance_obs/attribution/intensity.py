@@ -54,6 +54,7 @@ class Intensities:
         self._moments = Moments(fade_seconds=FADE_SECONDS, limit=OWN_COLUMNS)
         self._base_watts = 0.0
         self._base_seconds = 0.0
+        self._fitted_base: float | None = None
         self._inactive_before = False
         self._ticks = 0  # since the last fit
         self._mean_intensity = 0.0
@@ -107,13 +108,11 @@ class Intensities:
         if not any(active):
             return dict(zip(accounts, held, strict=True)), False
         ranges = self._ranges(accounts, active, held)
-        scale = ranges.watts / sum(active)
-        by_activity = [scale * activity for activity in active]
-        moves = _agreed_moves(
-            by_activity, ranges, active, self._open_moves(accounts, by_activity, ranges)
-        )
+        scale = (ranges.watts - sum(ranges.base)) / sum(active)
+        starts = [base + scale * a for base, a in zip(ranges.base, active, strict=True)]
+        moves = _agreed_moves(starts, ranges, active, self._open_moves(accounts, starts, ranges))
         self._remember(accounts, moves)
-        watts = [start + move for start, move in zip(by_activity, moves, strict=True)]
+        watts = [start + move for start, move in zip(starts, moves, strict=True)]
         return dict(zip(accounts, watts, strict=True)), bool(self._hypotheses)
 
     def forget(self, account: Hashable) -> None:
@@ -144,8 +143,21 @@ class Intensities:
 
     @property
     def base_watts(self) -> float | None:
-        """What a wholly held board draws above its floor while nobody is active, if ever seen."""
+        """What a wholly held board draws above its floor while nobody is active, if known.
+
+        Fitted over all ticks where they tell, else as it was seen.
+        """
+        return self._seen_base if self._fitted_base is None else self._fitted_base
+
+    @property
+    def _seen_base(self) -> float | None:
         return self._base_watts if self._base_seconds >= BASE_SECONDS else None
+
+    def _fit_base(self) -> float | None:
+        fit = PowerFit(self._moments, base_watts=self._seen_base)
+        if not fit.columns or fit.active_watts <= 0 or self._moments.observations < TICKS_NEEDED:
+            return None
+        return fit.fitted_base()
 
     def _learn_base(self, watts: float, seconds: float) -> None:
         self._base_seconds = min(self._base_seconds + seconds, BASE_FADE_SECONDS)
@@ -153,6 +165,7 @@ class Intensities:
 
     def _fit(self) -> None:
         self._hypotheses, self._relative = [], {}
+        self._fitted_base = self._fit_base()
         fit = PowerFit(self._moments, base_watts=self.base_watts)
         if not fit.columns or fit.active_watts <= 0:
             return
@@ -220,6 +233,7 @@ class Intensities:
         ]
         return _Ranges(
             watts=sum(base_watts) + sum(view.watts for view in views) / len(views),
+            base=base_watts,
             low=[watts + low for watts, low in zip(owed, lows, strict=True)],
             high=[watts + high for watts, high in zip(base_watts, highs, strict=True)],
         )
@@ -236,7 +250,7 @@ class Intensities:
     ) -> "_Ranges":
         """Active watts by one hypothesis; an active account it knows nothing of can draw any."""
         stray = hypothesis.stray_watts
-        view = _Ranges(stray, [], [])
+        view = _Ranges(stray, [], [], [])
         for account, activity in zip(accounts, active, strict=True):
             draw = hypothesis.draws.get(account)
             if draw is not None:
@@ -254,6 +268,7 @@ class Intensities:
 @dataclass(slots=True)
 class _Ranges:
     watts: float  # of all, at the best guess
+    base: list[float]  # of each, by the part held
     low: list[float]
     high: list[float]
 

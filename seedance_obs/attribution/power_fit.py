@@ -20,6 +20,7 @@ SPREAD = 0.5  # of intensities around their mean, before anything was seen
 CORRELATED_TICKS = 4.0  # phases last for several ticks, which are then worth one
 DEVIATIONS = 2.0  # standard errors that an interval reaches to each side
 ACTIVITY_ERROR = 0.005  # activities come as whole percents
+BASE_ERROR = 0.05  # of the mean active watts: how well a fitted base must be known
 LEAST_RESIDUAL = 0.003  # of the mean watts: what no power sensor does better than
 
 
@@ -79,7 +80,7 @@ class PowerFit:
         """
         if residual is None:
             residual = (0.1 * self.active_watts) ** 2
-        pull = residual / self._independent_ticks / (SPREAD * self.mean_intensity) ** 2
+        pull = self._pull(residual)
         fits = [self._fit(pull, curved=True), self._fit(pull, curved=False)]
         if self._base is None:
             fits.append(self._fit(pull, curved=True, stray=True))
@@ -88,6 +89,26 @@ class PowerFit:
         found = [self._hypothesis(fit, max(fit.residual, best)) for fit in likely]
         return [hypothesis for hypothesis in found if hypothesis is not None]
 
+    def fitted_base(self) -> float | None:
+        """The base that straight lines above it say, in watts of a wholly held board.
+
+        None where curves above the base that is known explain the ticks better, since the start of
+        a curve looks like a base, and where the activities vary too little to tell.
+        """
+        pull = self._pull((0.1 * self.active_watts) ** 2)
+        line = self._fit(pull, curved=False, stray=True)
+        curve = self._fit(pull, curved=True)
+        least = (LEAST_RESIDUAL * self.active_watts) ** 2
+        if line.residual > max(curve.residual, least):
+            return None
+        spread = variances(line.gram, [[*[0.0] * len(self.columns), 1.0]])
+        if spread is None:
+            return None
+        residual = max(line.residual, least)
+        error = DEVIATIONS * sqrt(residual / self._independent_ticks * spread[0])
+        known = self._base or 0.0
+        return known + line.answer[-1] if error < BASE_ERROR * self.active_watts else None
+
     def gram(self) -> list[list[float]]:
         """The mean products of the accounts' activities."""
         return self._moments.products(self.columns)
@@ -95,6 +116,10 @@ class PowerFit:
     @property
     def _independent_ticks(self) -> float:
         return self._moments.observations / CORRELATED_TICKS
+
+    def _pull(self, residual: float) -> float:
+        """How strongly intensities are drawn to their mean, by how well ticks are explained."""
+        return residual / self._independent_ticks / (SPREAD * self.mean_intensity) ** 2
 
     def _against(self, column: int) -> float:
         """The mean product of a column with the watts above the base."""
