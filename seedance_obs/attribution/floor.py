@@ -84,5 +84,5 @@ class Floor:
         floor._mean_watts = number(state, "mean_watts")
         floor._seconds = number(state, "seconds")
         floor._quiet_since_us = optional_whole(state, "quiet_since_us") if same_boot else None
-        floor._settle_us = whole(state, "settle_us")
+        floor._settle_us = whole(state, "settle_us") if same_boot else SETTLE_US
         return floor

@@ -65,6 +65,7 @@ class Attribution:
         self._ticked_at: float | None = None
         self._dropped_claims = 0
         self._pids: Mapping[str, tuple[int, ...]] = {}
+        self._before: dict[str, Occupancy | None] = {}
         self._unwatched: set[str] = set()  # boards as they were kept, until they are seen again
         self._restore()
 
@@ -92,7 +93,7 @@ class Attribution:
         """
         owned = self._parts.people.owned()
         claims = self._claims_of(pods, now)
-        found = [(gpu, occupancy(gpu.merged, owned.get, claims.on(gpu.merged))) for gpu in gpus]
+        found = [(gpu, self._occupancy(gpu.merged, owned, claims)) for gpu in gpus]
         accounts = _Accounts(self._parts, links=_links_by_workload(found, topology), now=now)
         seats: list[Seat] = []
         for gpu, occupied in found:
@@ -102,6 +103,7 @@ class Attribution:
                 holders, parts = holders_of(
                     gpu.merged,
                     occupied,
+                    self._before.get(gpu.merged.uuid),
                     self._use.take(gpu.merged.uuid),
                     owner_of=owned.get,
                     account_of=accounts.account,
@@ -109,6 +111,7 @@ class Attribution:
                 )
                 seats += _seats(gpu.merged, occupied, holders, accounts.account)
             self._book(gpu.merged, holders, parts)
+        self._before = {gpu.merged.uuid: occupied for gpu, occupied in found}
         self._note_seats(seats, now)
         self._let_go(now)
         self._parts.checkpoint.save(self._as_state())
@@ -157,6 +160,12 @@ class Attribution:
                 given += given_to_jobs(read_job_map(self._parts.job_map) or {})
             self._claims = Claims(given, find, pods_told=pods is not None)
         return self._claims
+
+    def _occupancy(
+        self, gpu: MergedGpu, owned: Mapping[int, Workload], claims: Claims
+    ) -> Occupancy | None:
+        has_ended = self._parts.people.has_ended
+        return occupancy(gpu, owned.get, claims.on(gpu), has_ended=has_ended)
 
     def _book(self, gpu: MergedGpu, holders: tuple[Holder, ...] | None, parts: int) -> None:
         if gpu.uuid in self._unwatched:

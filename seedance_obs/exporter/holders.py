@@ -1,28 +1,27 @@
 """From who is on a board to what its account is told: parts, activity, memory, link classes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import lcm
 
 from seedance_obs.attribution.tick import Holder
 from seedance_obs.exporter.residency import UNKNOWN_WORKLOAD, Occupancy, Place, Resident
 from seedance_obs.merge import MergedGpu
-from seedance_obs.sources.readings import MigReadings
 from seedance_obs.workload import Workload
 
 # What says for how much of the time a board or an instance was busy: the meaning that process
 # utilisation has, so that active time is the same wherever it is known from.
 BUSY = ("engine_active_ratio", "utilization_ratio", "sm_active_ratio")
-
-AccountOf = Callable[[Workload], str]
-
+HALF = 0.5  # of a tick: how long one that came or went in it was there, for all that is known
 
 Use = Mapping[int, float]  # shares (0 to 1) of a board's time since its last tick, by pid
+AccountOf = Callable[[Workload], str]
 
 
 def holders_of(
     gpu: MergedGpu,
     occupied: Occupancy,
+    before: Occupancy | None,
     use: Use | None,
     *,
     owner_of: Callable[[int], Workload | None],
@@ -31,62 +30,87 @@ def holders_of(
 ) -> tuple[tuple[Holder, ...], int]:
     """The holders of a board, each account once, and into how many parts the board is divided.
 
-    Residents of one place share it equally. Activity is a share of the whole board: by process
+    Residents of one place share it equally; those that were there at the tick `before` and are not
+    now come with their last activity only. Activity is a share of the whole board: by process
     where the driver tells, else that of the place where one workload is alone on it, else unknown.
     """
     each = lcm(*(max(1, len(residents)) for _, residents in occupied.places))
-    found = [
-        Holder(
-            account=account_of(resident.workload),
-            parts=place.slices * each // len(residents),
-            activity=_activity(gpu, occupied, place, residents, resident, use),
-            memory_bytes=resident.memory_bytes,
-            links=links_of(resident.workload),
-        )
-        for place, residents in occupied.places
-        for resident in residents
-    ]
-    found += _departed(occupied, use, owner_of, account_of)
+    found = []
+    for place, residents in occupied.places:
+        busy = _activities(gpu, occupied, place, residents, _at(before, place), use)
+        for resident in residents:
+            found.append(
+                Holder(
+                    account=account_of(resident.workload),
+                    parts=place.slices * each // len(residents),
+                    activity=busy[resident.workload.key],
+                    memory_bytes=resident.memory_bytes,
+                    links=links_of(resident.workload),
+                )
+            )
+            del busy[resident.workload.key]
+        left = {r.workload.key: r.workload for r in _at(before, place)}
+        found += [Holder(account_of(left[key]), 0, share) for key, share in busy.items() if share]
+    if use is not None:
+        found += _departed(occupied, use, owner_of, account_of)
     return _each_once(found), occupied.slices * each
 
 
-def _activity(
+def _at(occupied: Occupancy | None, place: Place) -> Sequence[Resident]:
+    if occupied is None:
+        return ()
+    return next((here for there, here in occupied.places if there.number == place.number), ())
+
+
+def _activities(
     gpu: MergedGpu,
     occupied: Occupancy,
     place: Place,
     residents: Sequence[Resident],
-    resident: Resident,
+    before: Sequence[Resident],
     use: Use | None,
-) -> float | None:
+) -> dict[str, float | None]:
+    """The activity of each resident of a place, and of those that have left an instance."""
     if place.instance is not None:
-        return _of_instance(place.instance, place.slices / occupied.slices, residents)
-    if not resident.certain:
-        return None
+        return _of_instance(place, occupied.slices, residents, before)
     if use is not None:
-        return min(1.0, sum(use.get(pid, 0.0) for pid in resident.pids))
+        return {
+            r.workload.key: min(1.0, sum(use.get(pid, 0.0) for pid in r.pids))
+            if r.certain
+            else None
+            for r in residents
+        }
     if gpu.vgpus and len(residents) == len(gpu.vgpus):
-        return gpu.vgpus[list(residents).index(resident)].sm_ratio
-    return (
-        next((gpu.value(name) for name in BUSY if name in gpu.readings), None)
-        if (len(residents) == 1)
-        else None
-    )
+        return {
+            resident.workload.key: guest.sm_ratio
+            for resident, guest in zip(residents, gpu.vgpus, strict=True)
+        }
+    busy = next((gpu.value(name) for name in BUSY if name in gpu.readings), None)
+    return {r.workload.key: busy if len(residents) == 1 else None for r in residents}
 
 
-def _of_instance(instance: MigReadings, size: float, residents: Sequence[Resident]) -> float | None:
-    busy = next((instance.values[name] for name in BUSY if name in instance.values), None)
-    return None if busy is None else busy * size / len(residents)
+def _of_instance(
+    place: Place, slices: int, residents: Sequence[Resident], before: Sequence[Resident]
+) -> dict[str, float | None]:
+    """The activity of a MIG instance, shared by all that were on it since the last tick."""
+    values = place.instance.values if place.instance else {}
+    busy = next((values[name] for name in BUSY if name in values), None)
+    now, then = ({r.workload.key for r in those} for those in (residents, before))
+    weights = {key: 1.0 if key in then or not then else HALF for key in now}
+    weights |= dict.fromkeys(then - now, HALF)
+    if busy is None:
+        return dict.fromkeys(now)
+    whole = sum(weights.values())
+    return {key: busy * place.slices / slices * weight / whole for key, weight in weights.items()}
 
 
 def _departed(
     occupied: Occupancy,
-    use: Use | None,
+    use: Use,
     owner_of: Callable[[int], Workload | None],
     account_of: AccountOf,
-) -> Iterable[Holder]:
+) -> Iterator[Holder]:
     """The last activity of processes that have ended since the last tick."""
-    if use is None:
-        return
     residents = occupied.residents()
     present = {pid for resident in residents for pid in resident.pids}
     alone = residents[0].workload if len(residents) == 1 else UNKNOWN_WORKLOAD

@@ -49,6 +49,10 @@ class People:
             owned = self._owned
         return {pid: workload for pid, (workload, _) in owned.items()}
 
+    def has_ended(self, workload: Workload) -> bool:
+        """Whether a workload that runs nothing here is known to be over: its cgroup is gone."""
+        return workload.kind == "pod" and self._owners.pod_alive(workload.uid) is False
+
     def pod(self, namespace: str, pod: str, container: str) -> Workload | None:
         """The workload of a pod by name; None where it is known to have ended."""
         with self._lock:

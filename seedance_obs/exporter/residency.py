@@ -30,6 +30,13 @@ class Place:
     instance: MigReadings | None
     slices: int
 
+    @property
+    def number(self) -> tuple[int, int | None] | None:
+        """What names it on its board as long as the board is not cut anew."""
+        if self.instance is None:
+            return None
+        return (self.instance.gpu_instance, self.instance.compute_instance)
+
 
 @dataclass(slots=True)
 class Resident:
@@ -58,10 +65,13 @@ def occupancy(
     gpu: MergedGpu,
     owner_of: Callable[[int], Workload | None],
     claims_on: Callable[[Place], Sequence[Claim] | None],
+    *,
+    has_ended: Callable[[Workload], bool] = lambda _workload: False,
 ) -> Occupancy | None:
     """Who is where on a board; None where that cannot be told.
 
-    `claims_on` answers None while who was given a place cannot be told, though it could before.
+    `claims_on` answers None while who was given a place cannot be told, though it could before;
+    `has_ended` is asked of those that run nothing.
     """
     places = places_of(gpu)
     computing = [process for process in gpu.processes or () if not process.graphics]
@@ -75,7 +85,7 @@ def occupancy(
         kept = _believable(claims or (), owners)
         dropped += len(claims or ()) - len(kept)
         told = told or bool(kept)
-        found.append((place, tuple(_residents(here, owner_of, kept))))
+        found.append((place, tuple(_residents(here, owner_of, kept, has_ended))))
     if gpu.vgpus:
         found[0] = (places[0], tuple(_guests(gpu)))
     return Occupancy(tuple(found), _slices(gpu, places), dropped) if told else None
@@ -124,6 +134,7 @@ def _residents(
     processes: Sequence[GpuProcess],
     owner_of: Callable[[int], Workload | None],
     claims: Sequence[Claim],
+    has_ended: Callable[[Workload], bool],
 ) -> list[Resident]:
     residents: dict[str, Resident] = {}
     strangers = []
@@ -135,6 +146,7 @@ def _residents(
             _put(residents, owner, process)
     running = [resident.workload for resident in residents.values()]
     idle = [c.workload for c in claims if not any(_same(c.workload, w) for w in running)]
+    idle = [workload for workload in idle if not has_ended(workload)]
     for workload in idle:
         residents[workload.key] = Resident(workload, certain=not strangers or len(idle) == 1)
     # Processes that cannot be looked up (no host pids) are those of the pods nothing else is of.

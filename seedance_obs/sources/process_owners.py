@@ -107,6 +107,10 @@ class ProcessOwners:
         by_name = Workload("pod", f"{namespace}.{pod}", 0, *names)
         return max(found, key=lambda workload: workload.started_at, default=by_name)
 
+    def pod_alive(self, uid: str) -> bool | None:
+        """Whether a pod has a cgroup now; None where no pods' cgroups can be seen."""
+        return self._containers.pod_alive(uid)
+
     def _pod(self, uid: str, names: tuple[str, str, str]) -> Workload | None:
         known = self._known.get(("pod", uid))
         if known is None and self.boot_unix is not None:

@@ -43,7 +43,7 @@ def test_a_board_that_still_cools_down_is_not_idle():
 
 def test_a_short_visit_starts_the_wait_anew():
     ticks = idle(60)
-    for second in (25, 50):
+    for second in (3, 25, 50):
         ticks[second] = seen(second, second * 70_000, A)
     assert played(ticks).floor_watts is None
 
@@ -80,7 +80,7 @@ def test_a_floor_outlives_a_restart_and_a_reboot():
 
 
 def test_a_quiet_time_begins_anew_after_a_reboot():
-    kept = played(idle(25)).as_state()
+    kept = played([seen(0, 0, A), *idle(25, first_s=1)]).as_state()
     account = BoardAccount.from_state(kept, gap_us=GAP_US, same_boot=False)
     played(idle(12), account)
     assert account.as_state()["floor"]["seconds"] == kept["floor"]["seconds"] == 5.0

@@ -12,11 +12,12 @@ from tests.exporter.boards import SPEECH, VISION, board, instance, reading, runn
 OWNERS = {1: VISION, 2: VISION, 3: SPEECH}
 
 
-def told(gpu, use=None, claims=()) -> tuple[dict[str, tuple[int, float | None]], int]:
+def told(gpu, use=None, claims=(), before=None) -> tuple[dict[str, tuple[int, float | None]], int]:
     """Parts and activity by pod, and the board's parts."""
     holders, parts = holders_of(
         gpu,
         occupancy(gpu, OWNERS.get, lambda _place: claims),
+        before and occupancy(before, OWNERS.get, lambda _place: ()),
         use,
         owner_of=OWNERS.get,
         account_of=lambda workload: workload.pod or workload.uid,
@@ -81,6 +82,30 @@ def test_mig_activity_is_weighted_by_slices_and_sharers_of_an_instance_split_it(
     assert told(shared) == (
         {"train-0": (3, pytest.approx(0.15)), "asr-0": (3, pytest.approx(0.15))},
         14,
+    )
+
+
+def on_an_instance(*pids):
+    return board(
+        mig=(instance(2, 3, engine_active_ratio=0.7),),
+        mig_slices=7,
+        processes=tuple(GpuProcess(pid, gpu_instance=2) for pid in pids),
+    )
+
+
+def test_the_last_activity_of_an_instance_is_that_of_who_has_just_left_it():
+    assert told(on_an_instance(), before=on_an_instance(1)) == (
+        {"train-0": (0, pytest.approx(0.3))},
+        7,
+    )
+    half = pytest.approx(0.15)
+    assert told(on_an_instance(3), before=on_an_instance(1)) == (
+        {"asr-0": (3, half), "train-0": (0, half)},
+        7,
+    )
+    assert told(on_an_instance(3), before=on_an_instance(3)) == (
+        {"asr-0": (3, pytest.approx(0.3))},
+        7,
     )
 
 

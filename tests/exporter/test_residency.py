@@ -39,6 +39,15 @@ def test_a_pod_with_processes_is_there_once_whatever_uid_it_was_told_with():
     assert on(board(processes=running(1)), [Claim(told)]) == [(VISION, [1])]
 
 
+def test_a_pod_whose_cgroup_is_gone_holds_nothing_whatever_the_kubelet_says():
+    def found(ended):
+        gpu, claims = board(processes=()), [Claim(VISION)]
+        return occupancy(gpu, OWNERS.get, lambda _place: claims, has_ended=lambda _w: ended)
+
+    assert [resident.workload for resident in found(False).residents()] == [VISION]
+    assert found(True).residents() == []
+
+
 def test_a_stale_claim_gives_way_to_a_living_process_of_another_pod():
     found = occupancy(board(processes=running(3)), OWNERS.get, lambda _place: [Claim(VISION)])
     assert [resident.workload for resident in found.residents()] == [SPEECH]
