@@ -5,9 +5,9 @@
 """
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class Attribution:
         self._ticked_at: float | None = None
         self._dropped_claims = 0
         self._pids: Mapping[str, tuple[int, ...]] = {}
+        self._memory: Mapping[tuple[str, str], int] = {}  # held now, by board and account
         self._before: dict[str, Occupancy | None] = {}
         self._unwatched: set[str] = set()  # boards as they were kept, until they are seen again
         self._restore()
@@ -124,7 +125,11 @@ class Attribution:
         return AttributionView(
             tenants=tuple(books.tenants()),
             workloads=tuple(ShownWorkload(k.workload, k.tenant) for k in shown.values()),
-            workload_accounts=tuple(a for a in books.workloads() if a.account in shown),
+            workload_accounts=tuple(
+                replace(account, memory_bytes=self._memory.get((account.gpu_uuid, account.account)))
+                for account in books.workloads()
+                if account.account in shown
+            ),
             hidden_workloads=len(known) - len(shown),
             evidence=tuple(books.evidence()),
             dropped_claims=self._dropped_claims,
@@ -184,8 +189,11 @@ class Attribution:
 
     def _note_seats(self, seats: Sequence[Seat], now: float) -> None:
         pids: defaultdict[str, list[int]] = defaultdict(list)
+        memory: Counter[tuple[str, str]] = Counter()
         for seat in seats:
             pids[seat.account] += seat.pids
+            memory[seat.gpu.uuid, seat.account] += seat.memory_bytes
+        self._memory = memory
         self._pids = {account: tuple(dict.fromkeys(found)) for account, found in pids.items()}
         elapsed = 0.0 if self._ticked_at is None else now - self._ticked_at
         self._ticked_at = now
