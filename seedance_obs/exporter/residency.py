@@ -5,7 +5,7 @@ device may be told late, or stay listed for half an hour after the end, so a cla
 processes of another pod contradict is dropped.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from seedance_obs.merge import MergedGpu
@@ -115,19 +115,24 @@ def _is_at(process: GpuProcess, place: Place) -> bool:
 
 def _believable(claims: Sequence[Claim], owners: Iterable[Workload | None]) -> list[Claim]:
     """The claims that no living process of another pod contradicts."""
-    pods = [owner for owner in owners if owner is not None and owner.kind == "pod"]
+    pods = {
+        name
+        for owner in owners
+        if owner is not None and owner.kind == "pod"
+        for name in _names(owner)
+    }
     return [
         claim
         for claim in claims
-        if claim.shared or not pods or any(_same(claim.workload, pod) for pod in pods)
+        if claim.shared or not pods or not pods.isdisjoint(_names(claim.workload))
     ]
 
 
-def _same(claimed: Workload, running: Workload) -> bool:
-    if claimed.key == running.key:
-        return True
-    named = (running.namespace, running.pod)
-    return any(named) and (claimed.namespace, claimed.pod) == named
+def _names(workload: Workload) -> Iterator[object]:
+    """What two accounts of one workload have in common: the key, or the pod's name."""
+    yield workload.key
+    if workload.namespace or workload.pod:
+        yield workload.namespace, workload.pod
 
 
 def _residents(
@@ -144,8 +149,8 @@ def _residents(
             strangers.append(process)
         else:
             _put(residents, owner, process)
-    running = [resident.workload for resident in residents.values()]
-    idle = [c.workload for c in claims if not any(_same(c.workload, w) for w in running)]
+    running = {name for resident in residents.values() for name in _names(resident.workload)}
+    idle = [c.workload for c in claims if running.isdisjoint(_names(c.workload))]
     idle = [workload for workload in idle if not has_ended(workload)]
     for workload in idle:
         residents[workload.key] = Resident(workload, certain=not strangers or len(idle) == 1)
