@@ -90,6 +90,12 @@ class Balance:
 
     def copy(self) -> "Balance":
         """Another balance of the same amounts."""
-        copied = Balance()
-        copied.add(self)
-        return copied
+        return Balance(
+            self.active_mj,
+            self.reserved_mj,
+            self.shapley_mj,
+            self.active_us,
+            self.reserved_us,
+            self.memory_byte_us,
+            Counter(self.link_bytes),
+        )

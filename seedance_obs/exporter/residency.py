@@ -5,7 +5,8 @@ device may be told late, or stay listed for half an hour after the end, so a cla
 processes of another pod contradict is dropped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seedance_obs.merge import MergedGpu
@@ -74,10 +75,13 @@ def occupancy(
     `has_ended` is asked of those that run nothing.
     """
     places = places_of(gpu)
-    computing = [process for process in gpu.processes or () if not process.graphics]
+    computing: defaultdict[int | None, list[GpuProcess]] = defaultdict(list)
+    for process in gpu.processes or ():
+        if not process.graphics:
+            computing[process.gpu_instance if gpu.mig else None].append(process)
     found, dropped, told = [], 0, gpu.processes is not None
     for place in places:
-        here = [process for process in computing if _is_at(process, place)]
+        here = _at(place, computing)
         owners = [owner_of(process.pid) for process in here]
         claims = claims_on(place)
         if claims is None and not any(owners):
@@ -85,7 +89,7 @@ def occupancy(
         kept = _believable(claims or (), owners)
         dropped += len(claims or ()) - len(kept)
         told = told or bool(kept)
-        found.append((place, tuple(_residents(here, owner_of, kept, has_ended))))
+        found.append((place, tuple(_residents(here, owners, kept, has_ended))))
     if gpu.vgpus:
         found[0] = (places[0], tuple(_guests(gpu)))
     return Occupancy(tuple(found), _slices(gpu, places), dropped) if told else None
@@ -103,14 +107,16 @@ def _slices(gpu: MergedGpu, places: Sequence[Place]) -> int:
     return max(taken, gpu.mig_slices or taken) if gpu.mig else 1
 
 
-def _is_at(process: GpuProcess, place: Place) -> bool:
+def _at(place: Place, computing: Mapping[int | None, list[GpuProcess]]) -> list[GpuProcess]:
+    """The processes of a place, of those on each GPU instance."""
     instance = place.instance
     if instance is None:
-        return True
-    compute = (process.compute_instance, instance.compute_instance)
-    return process.gpu_instance == instance.gpu_instance and (
-        None in compute or compute[0] == compute[1]
-    )
+        return computing.get(None, [])
+    here = computing.get(instance.gpu_instance, [])
+    if instance.compute_instance is None:
+        return here
+    compute = (instance.compute_instance, None)
+    return [process for process in here if process.compute_instance in compute]
 
 
 def _believable(claims: Sequence[Claim], owners: Iterable[Workload | None]) -> list[Claim]:
@@ -137,14 +143,13 @@ def _names(workload: Workload) -> Iterator[object]:
 
 def _residents(
     processes: Sequence[GpuProcess],
-    owner_of: Callable[[int], Workload | None],
+    owners: Sequence[Workload | None],
     claims: Sequence[Claim],
     has_ended: Callable[[Workload], bool],
 ) -> list[Resident]:
     residents: dict[str, Resident] = {}
     strangers = []
-    for process in processes:
-        owner = owner_of(process.pid)
+    for process, owner in zip(processes, owners, strict=True):
         if owner is None:
             strangers.append(process)
         else:
