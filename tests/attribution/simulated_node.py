@@ -53,8 +53,12 @@ class Residual:
 
 @dataclass
 class Course:
-    """How a node went: the bills at some seconds, and each tick's residuals that were not 0."""
+    """How a node went: the bills at some seconds, and each tick's residuals that were not 0.
 
+    `seen` counts the boards that were looked at, over all ticks.
+    """
+
+    seen: int = 0
     bills: dict[int, Bill] = field(default_factory=dict)
     faults: list[tuple[int, str, Residual]] = field(default_factory=list)  # second, board
 
@@ -113,9 +117,11 @@ class SimulatedNode:
         course = Course()
         for second in range(max(seconds) + 1):
             self.step(float(second))
+            residuals = self.residuals()
+            course.seen += len(residuals)
             course.faults += [
                 (second, board, residual)
-                for board, residual in self.residuals().items()
+                for board, residual in residuals.items()
                 if residual != Residual(0, 0)
             ]
             if second in seconds:
