@@ -85,17 +85,11 @@ class Balance:
         self.active_us += other.active_us
         self.reserved_us += other.reserved_us
         self.memory_byte_us += other.memory_byte_us
-        if other.link_bytes:
-            self.link_bytes.update(other.link_bytes)
+        for link, passed in other.link_bytes.items():
+            self.link_bytes[link] += passed
 
     def copy(self) -> "Balance":
         """Another balance of the same amounts."""
-        return Balance(
-            self.active_mj,
-            self.reserved_mj,
-            self.shapley_mj,
-            self.active_us,
-            self.reserved_us,
-            self.memory_byte_us,
-            Counter(self.link_bytes),
-        )
+        copied = Balance()
+        copied.add(self)
+        return copied

@@ -50,16 +50,21 @@ class HostEnergy:
             )
             for account, k in known.items()
         }
-        self._seen = set(owners)
+        # One that left while the reading before was on its way was booked once more by it.
+        gone, self._seen = self._seen - owners.keys(), set(owners)
         tick = HostTick(round(now * 1e6), rapl.zones, self._cpu.read(owners))
         with self._lock:
+            self._forget(gone)
             self._account.advance(tick)
 
     def leave(self, accounts: Iterable[str]) -> None:
         """Take ended workloads' accounts out; what they burned stays their tenants'."""
         with self._lock:
-            for account in accounts:
-                self._left[tenant_of(account)].update(self._account.forget(account))
+            self._forget(accounts)
+
+    def _forget(self, accounts: Iterable[str]) -> None:
+        for account in accounts:
+            self._left[tenant_of(account)].update(self._account.forget(account))
 
     def view(self, shown: Container[str]) -> HostEnergyView:
         """Microjoules by kind, of tenants (with what nobody's work was) and of shown workloads."""

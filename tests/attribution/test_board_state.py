@@ -34,6 +34,17 @@ def test_a_value_of_another_kind_is_named_and_refused(path):
         BoardAccount.from_state(state, gap_us=GAP_US)
 
 
+@pytest.mark.parametrize(
+    "row",
+    [[], [1] * 7, [1, 2, 3, 4, 5, 6.5, {}], [1, 2, 3, 4, 5, {}], [1, 2, 3, 4, 5, 6, {"x": ""}]],
+)
+def test_a_balance_of_another_form_is_refused(row):
+    state = kept()
+    state["balances"]["a"] = row
+    with pytest.raises(SeedanceError, match="should be"):
+        BoardAccount.from_state(state, gap_us=GAP_US)
+
+
 def test_a_table_that_is_missing_is_refused():
     with pytest.raises(SeedanceError, match="should be a table, not None"):
         BoardAccount.from_state({}, gap_us=GAP_US)
