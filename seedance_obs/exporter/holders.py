@@ -73,17 +73,17 @@ def _activities(
     """The activity of each resident of a place, and of those that have left an instance."""
     if place.instance is not None:
         return _of_instance(place, occupied.slices, residents, before)
+    if gpu.vgpus and len(residents) == len(gpu.vgpus):
+        return {
+            resident.workload.key: guest.sm_ratio
+            for resident, guest in zip(residents, gpu.vgpus, strict=True)
+        }
     if use is not None:
         return {
             r.workload.key: min(1.0, sum(use.get(pid, 0.0) for pid in r.pids))
             if r.certain
             else None
             for r in residents
-        }
-    if gpu.vgpus and len(residents) == len(gpu.vgpus):
-        return {
-            resident.workload.key: guest.sm_ratio
-            for resident, guest in zip(residents, gpu.vgpus, strict=True)
         }
     busy = next((gpu.value(name) for name in BUSY if name in gpu.readings), None)
     return {r.workload.key: busy if len(residents) == 1 else None for r in residents}

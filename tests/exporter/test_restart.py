@@ -81,7 +81,8 @@ def test_a_killed_exporter_goes_on_and_books_its_absence_as_unobserved(host, tmp
     process, url = start(host, state, epoch)
     try:
         after = until(
-            lambda: get(url), lambda text: by_tenant(text)["research"] > by_tenant(before)["research"]
+            lambda: get(url),
+            lambda text: by_tenant(text)["research"] > by_tenant(before)["research"],
         )
     finally:
         process.terminate()
