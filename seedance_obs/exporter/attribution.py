@@ -7,7 +7,7 @@
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,21 +115,19 @@ class Attribution:
         self._before = {gpu.merged.uuid: occupied for gpu, occupied in found}
         self._note_seats(seats, now)
         self._let_go(now)
-        self._parts.checkpoint.save(self._as_state())
+        if self._parts.checkpoint.kept:
+            self._parts.checkpoint.save(self._as_state())
 
     def view(self) -> AttributionView:
         """The books as they are now; of too many workloads the newest are hidden."""
         known = list(self._parts.roster.known().items())
         shown = dict(known[: self._workload_limit])
         books = self._parts.books
+        tenants, workload_accounts = books.accounts(shown, self._memory)
         return AttributionView(
-            tenants=tuple(books.tenants()),
+            tenants=tuple(tenants),
             workloads=tuple(ShownWorkload(k.workload, k.tenant) for k in shown.values()),
-            workload_accounts=tuple(
-                replace(account, memory_bytes=self._memory.get((account.gpu_uuid, account.account)))
-                for account in books.workloads()
-                if account.account in shown
-            ),
+            workload_accounts=tuple(workload_accounts),
             hidden_workloads=len(known) - len(shown),
             evidence=tuple(books.evidence()),
             dropped_claims=self._dropped_claims,
@@ -224,17 +222,22 @@ class Attribution:
 
 
 class _Accounts:
-    """The accounts of one tick: each workload's tenant is asked for once."""
+    """The accounts of one tick: each workload is looked up once."""
 
     def __init__(self, parts: Parts, *, links: Mapping[str, Mapping[str, str]], now: float) -> None:
         self._rules = parts.tenants.rules()
         self._roster = parts.roster
         self._links = links
         self._now = now
+        self._names: dict[str, str] = {}
 
     def account(self, workload: Workload) -> str:
         """The account that a workload is booked under now."""
-        return self._roster.account(workload, self._rules.tenant_of(workload), self._now)
+        name = self._names.get(workload.key)
+        if name is None:
+            tenant = self._rules.tenant_of(workload)
+            name = self._names[workload.key] = self._roster.account(workload, tenant, self._now)
+        return name
 
     def links(self, workload: Workload) -> Mapping[str, str]:
         """The link classes of its traffic."""
@@ -251,13 +254,14 @@ def _energy(gpu: MergedGpu) -> EnergyReading | None:
 def _links_by_workload(
     found: Sequence[tuple[LocatedGpu, Occupancy | None]], topology: Topology
 ) -> dict[str, Mapping[str, str]]:
-    held: dict[str, list[str]] = {}
+    held: dict[str, tuple[str, ...]] = {}
     for gpu, occupied in found:
         for resident in () if occupied is None else occupied.residents():
-            devices = held.setdefault(resident.workload.key, [])
+            devices = held.get(resident.workload.key, ())
             if gpu.device.name not in devices:
-                devices.append(gpu.device.name)
-    return {workload: link_classes(topology, devices) for workload, devices in held.items()}
+                held[resident.workload.key] = (*devices, gpu.device.name)
+    classes = {devices: link_classes(topology, devices) for devices in set(held.values())}
+    return {workload: classes[devices] for workload, devices in held.items()}
 
 
 def _seats(

@@ -5,7 +5,8 @@ device may be told late, or stay listed for half an hour after the end, so a cla
 processes of another pod contradict is dropped.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seedance_obs.merge import MergedGpu
@@ -74,10 +75,13 @@ def occupancy(
     `has_ended` is asked of those that run nothing.
     """
     places = places_of(gpu)
-    computing = [process for process in gpu.processes or () if not process.graphics]
+    computing: defaultdict[int | None, list[GpuProcess]] = defaultdict(list)
+    for process in gpu.processes or ():
+        if not process.graphics:
+            computing[process.gpu_instance if gpu.mig else None].append(process)
     found, dropped, told = [], 0, gpu.processes is not None
     for place in places:
-        here = [process for process in computing if _is_at(process, place)]
+        here = _at(place, computing)
         owners = [owner_of(process.pid) for process in here]
         claims = claims_on(place)
         if claims is None and not any(owners):
@@ -85,7 +89,7 @@ def occupancy(
         kept = _believable(claims or (), owners)
         dropped += len(claims or ()) - len(kept)
         told = told or bool(kept)
-        found.append((place, tuple(_residents(here, owner_of, kept, has_ended))))
+        found.append((place, tuple(_residents(here, owners, kept, has_ended))))
     if gpu.vgpus:
         found[0] = (places[0], tuple(_guests(gpu)))
     return Occupancy(tuple(found), _slices(gpu, places), dropped) if told else None
@@ -103,49 +107,55 @@ def _slices(gpu: MergedGpu, places: Sequence[Place]) -> int:
     return max(taken, gpu.mig_slices or taken) if gpu.mig else 1
 
 
-def _is_at(process: GpuProcess, place: Place) -> bool:
+def _at(place: Place, computing: Mapping[int | None, list[GpuProcess]]) -> list[GpuProcess]:
+    """The processes of a place, of those on each GPU instance."""
     instance = place.instance
     if instance is None:
-        return True
-    compute = (process.compute_instance, instance.compute_instance)
-    return process.gpu_instance == instance.gpu_instance and (
-        None in compute or compute[0] == compute[1]
-    )
+        return computing.get(None, [])
+    here = computing.get(instance.gpu_instance, [])
+    if instance.compute_instance is None:
+        return here
+    compute = (instance.compute_instance, None)
+    return [process for process in here if process.compute_instance in compute]
 
 
 def _believable(claims: Sequence[Claim], owners: Iterable[Workload | None]) -> list[Claim]:
     """The claims that no living process of another pod contradicts."""
-    pods = [owner for owner in owners if owner is not None and owner.kind == "pod"]
+    pods = {
+        name
+        for owner in owners
+        if owner is not None and owner.kind == "pod"
+        for name in _names(owner)
+    }
     return [
         claim
         for claim in claims
-        if claim.shared or not pods or any(_same(claim.workload, pod) for pod in pods)
+        if claim.shared or not pods or not pods.isdisjoint(_names(claim.workload))
     ]
 
 
-def _same(claimed: Workload, running: Workload) -> bool:
-    if claimed.key == running.key:
-        return True
-    named = (running.namespace, running.pod)
-    return any(named) and (claimed.namespace, claimed.pod) == named
+def _names(workload: Workload) -> Iterator[object]:
+    """What two accounts of one workload have in common: the key, or the pod's name."""
+    yield workload.key
+    if workload.namespace or workload.pod:
+        yield workload.namespace, workload.pod
 
 
 def _residents(
     processes: Sequence[GpuProcess],
-    owner_of: Callable[[int], Workload | None],
+    owners: Sequence[Workload | None],
     claims: Sequence[Claim],
     has_ended: Callable[[Workload], bool],
 ) -> list[Resident]:
     residents: dict[str, Resident] = {}
     strangers = []
-    for process in processes:
-        owner = owner_of(process.pid)
+    for process, owner in zip(processes, owners, strict=True):
         if owner is None:
             strangers.append(process)
         else:
             _put(residents, owner, process)
-    running = [resident.workload for resident in residents.values()]
-    idle = [c.workload for c in claims if not any(_same(c.workload, w) for w in running)]
+    running = {name for resident in residents.values() for name in _names(resident.workload)}
+    idle = [c.workload for c in claims if running.isdisjoint(_names(c.workload))]
     idle = [workload for workload in idle if not has_ended(workload)]
     for workload in idle:
         residents[workload.key] = Resident(workload, certain=not strangers or len(idle) == 1)
