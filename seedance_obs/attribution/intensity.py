@@ -18,7 +18,7 @@ OWN_COLUMNS = 8  # accounts told apart; what more there are is learned of as one
 TICKS_NEEDED = 60
 TICKS_FOR_EACH_UNKNOWN = 5
 LEAST_TICKS_BETWEEN_FITS = 10
-TICKS_BETWEEN_FITS_EACH = 8  # account: a fit's cost grows with its cube
+TICKS_BETWEEN_FITS_EACH = 12  # account: a fit's cost grows with its cube
 RESIDUAL_ALLOWED = 0.5
 SURE, UNSURE = 0.05, 0.1  # of the active watts: how much may be anybody's
 

@@ -16,10 +16,10 @@ from math import exp, inf, sqrt
 from seedance_obs.attribution.power_fit import Hypothesis
 
 FADE_SECONDS = 480.0
-MADE_GOOD = 0.5  # of an account's draw, at most, in one tick
-MADE_UP_FOR = 0.5  # of a move that nobody need answer, while nothing is certain
-ABSENT_KEPT = 8
+MADE_GOOD = 0.5  # in one tick, at most: of what an account draws and of the base it holds
+MADE_UP_FOR = 0.3  # of a move that nobody need answer, while nothing is certain
 FACTORS_TRIED = 4
+SUM_ERROR = 1e-4  # of the goals, which are only aimed at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Knowledge:
 
 @dataclass(slots=True)
 class _Deeds:
-    """What an account did in a tick, or in all ticks, of which old ones count less."""
+    """What an account did in all ticks, of which old ones count less."""
 
     part: float = 0.0  # share-seconds held
     activity: float = 0.0  # share-seconds active
@@ -47,20 +47,6 @@ class _Deeds:
     plain: float = 0.0  # joules by activity
     shift: float = 0.0  # share-seconds of base that are its own, less those that `plain` has
     given: float = 0.0  # joules
-
-    def followed_by(self, tick: "_Deeds", fade: float) -> "_Deeds":
-        return _Deeds(
-            fade * self.part + tick.part,
-            fade * self.activity + tick.activity,
-            fade * self.root + tick.root,
-            fade * self.plain + tick.plain,
-            fade * self.shift + tick.shift,
-            fade * self.given,
-        )
-
-    def start(self, trusted_watts: float) -> float:
-        """Joules by activity, of which some watts of base go by parts."""
-        return max(self.plain + trusted_watts * self.shift, 0.0)
 
 
 NOTHING = _Deeds()
@@ -70,7 +56,7 @@ NOTHING = _Deeds()
 class Settlement:
     """Splits the active energy of one board, tick after tick."""
 
-    _past: dict[Hashable, _Deeds] = field(default_factory=dict)
+    _past: dict[Hashable, _Deeds] = field(default_factory=dict)  # of those in the last tick
     _seconds: float = 0.0  # that the past lasted, faded like it
     _since: float = 0.0  # seconds that passed after it
 
@@ -92,156 +78,176 @@ class Settlement:
 
         Its time has passed. Only what is `final` counts as given; else it was but a question.
         """
-        ticks = self._deeds(activities, parts, known.base_watts, watts, seconds)
         fade = exp(-self._since / FADE_SECONDS)
         lasted = fade * self._seconds + seconds
-        sums = {
-            account: self._past.get(account, NOTHING).followed_by(tick, fade)
-            for account, tick in ticks.items()
-        }
-        joules = _split(list(ticks.values()), sums, known, lasted, watts * seconds)
+        tick = _Tick(activities, parts, watts, seconds, self._never_active(activities, parts))
+        sums, firsts = _followed(self._past, fade, tick, known)
+        goals = _goals(sums, known, lasted)
+        joules = _split(tick, sums, firsts, goals, known)
         if final:
-            self._seconds, self._since = lasted, 0.0
             for deeds, given in zip(sums.values(), joules, strict=True):
                 deeds.given += given
-            self._past |= sums
-            if len(self._past) > 2 * len(sums) + ABSENT_KEPT:  # nobody said that they left
-                self._past = sums
-        return dict(zip(ticks, joules, strict=True))
+            self._past, self._seconds, self._since = sums, lasted, 0.0
+        return dict(zip(sums, joules, strict=True))
 
     def forget(self, account: Hashable) -> None:
         """Drops an account that has ended, with what it may have been given too much."""
         self._past.pop(account, None)
 
-    def _deeds(
-        self,
-        activities: Mapping[Hashable, float],
-        parts: Mapping[Hashable, float],
-        base_watts: float,
-        watts: float,
-        seconds: float,
-    ) -> dict[Hashable, _Deeds]:
-        """What everybody did; who was never active burned its part of the base and no more."""
-        accounts = dict.fromkeys([*activities, *parts])
-        resting = {
-            account: parts.get(account, 0.0)
-            for account in accounts
-            if not activities.get(account) and not self._past.get(account, NOTHING).activity
+    def _never_active(
+        self, activities: Mapping[Hashable, float], parts: Mapping[Hashable, float]
+    ) -> dict[Hashable, float]:
+        """The parts of those that hold the board and do nothing, as long as is known."""
+        past = self._past
+        return {
+            account: part
+            for account, part in parts.items()
+            if not activities.get(account) and not past.get(account, NOTHING).activity
         }
-        held, rested = sum(parts.values()), sum(resting.values())
-        base_watts = min(base_watts, watts / held) if held else 0.0
-        total, shared = sum(activities.values()), watts - base_watts * rested
-        deeds: dict[Hashable, _Deeds] = {}
-        for account in accounts:
-            part, activity = parts.get(account, 0.0), activities.get(account, 0.0)
-            share = activity / total
-            at_rest = account in resting
-            deeds[account] = _Deeds(
-                part=part * seconds,
-                activity=activity * seconds,
-                root=sqrt(activity) * seconds,
-                plain=(base_watts * part if at_rest else share * shared) * seconds,
-                shift=0.0 if at_rest else (part - (held - rested) * share) * seconds,
-            )
-        return deeds
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    activities: Mapping[Hashable, float]
+    parts: Mapping[Hashable, float]
+    watts: float
+    seconds: float
+    never_active: Mapping[Hashable, float]
+
+
+def _followed(
+    past: Mapping[Hashable, _Deeds], fade: float, tick: _Tick, known: Knowledge
+) -> tuple[dict[Hashable, _Deeds], list[float]]:
+    """The deeds of all with a tick's added, and the joules that each drew in it at first sight.
+
+    That is by activity, with the base by parts as far as it is certain. Who was never active drew
+    its part of the base and no more.
+    """
+    parts, seconds, total = tick.parts, tick.seconds, sum(tick.activities.values())
+    held, resting = sum(parts.values()), sum(tick.never_active.values())
+    base = min(known.base_watts, tick.watts / held) if held else 0.0
+    shared, trusted = tick.watts - base * resting, known.certainty * known.base_watts
+    sums, starts = {}, []
+    for account in dict.fromkeys([*tick.activities, *parts]):
+        part, activity = parts.get(account, 0.0), tick.activities.get(account, 0.0)
+        share = activity / total
+        if account in tick.never_active:
+            plain, shift = base * part * seconds, 0.0
+        else:
+            plain, shift = share * shared * seconds, (part - (held - resting) * share) * seconds
+        old = past.get(account, NOTHING)
+        sums[account] = _Deeds(
+            fade * old.part + part * seconds,
+            fade * old.activity + activity * seconds,
+            fade * old.root + sqrt(activity) * seconds,
+            fade * old.plain + plain,
+            fade * old.shift + shift,
+            fade * old.given,
+        )
+        starts.append(max(plain + trusted * shift, 0.0))
+    return sums, starts
 
 
 def _split(
-    ticks: Sequence[_Deeds],
+    tick: _Tick,
     sums: Mapping[Hashable, _Deeds],
+    firsts: Sequence[float],
+    goals: Sequence[tuple[float, float]],
     known: Knowledge,
-    lasted: float,
-    joules: float,
 ) -> list[float]:
     """What each draws in the tick, and some of what is still open between it and the others."""
-    trusted = known.certainty * known.base_watts
-    starts = [deeds.start(trusted) for deeds in sums.values()]
-    lows, highs = _ranges(sums, known, lasted)
-    goals = _goals(starts, lows, highs, known.certainty)
     drawn = [
-        tick.start(trusted) * goal / start if start > 0 else 0.0
-        for tick, start, goal in zip(ticks, starts, goals, strict=True)
+        first * goal / start if start > 0 else 0.0
+        for first, (start, goal) in zip(firsts, goals, strict=True)
     ]
-    scale = joules / (sum(drawn) or 1.0)
-    drawn = [scale * draw for draw in drawn]
-    due = [
-        max(min(goal - deeds.given - draw, MADE_GOOD * draw), -MADE_GOOD * draw)
-        for goal, deeds, draw in zip(goals, sums.values(), drawn, strict=True)
+    scale = tick.watts * tick.seconds / (sum(drawn) or 1.0)
+    base = known.base_watts * tick.seconds
+    due, limits = [], []
+    for (account, deeds), draw, (_, goal) in zip(sums.items(), drawn, goals, strict=True):
+        most = MADE_GOOD * scale * draw
+        due.append(goal - deeds.given - scale * draw)
+        limits.append((-most, most + MADE_GOOD * base * tick.parts.get(account, 0.0)))
+    moves = _balanced(_clamped(due, limits))
+    return [scale * draw + move for draw, move in zip(drawn, moves, strict=True)]
+
+
+def _goals(
+    sums: Mapping[Hashable, _Deeds], known: Knowledge, lasted: float
+) -> list[tuple[float, float]]:
+    """What each drew in all at first sight, and what it should have been given by now.
+
+    That is the first moved into its likely range, with the same sum of all. What is certain moves
+    everybody else too; else it is partly left to gains and losses that answer each other.
+    """
+    trusted = known.certainty * known.base_watts
+    starts = [max(deeds.plain + trusted * deeds.shift, 0.0) for deeds in sums.values()]
+    ranges = _ranges(sums, known, lasted)
+    nearest = _clamped(starts, ranges)
+    if nearest == starts:
+        return list(zip(starts, starts, strict=True))
+    moves = _balanced([near - start for near, start in zip(nearest, starts, strict=True)])
+    share = max(known.certainty, MADE_UP_FOR)
+    return [
+        (start, share * made_up + (1.0 - share) * (start + move))
+        for start, move, made_up in zip(starts, moves, _scaled(starts, ranges), strict=True)
     ]
-    return [draw + move for draw, move in zip(drawn, _balanced(due), strict=True)]
 
 
 def _ranges(
     sums: Mapping[Hashable, _Deeds], known: Knowledge, lasted: float
-) -> tuple[list[float], list[float]]:
-    """The joules that are likely for all that each did, at the least and at the most.
-
-    An active account that a hypothesis knows nothing of can draw any.
-    """
-    lows, highs = [], []
+) -> list[tuple[float, float]]:
+    """The joules that are likely for all that each did, at the least and at the most."""
+    strays = [lasted * hypothesis.stray_watts for hypothesis in known.hypotheses]
+    ranges = []
     for account, deeds in sums.items():
-        low, high = inf if known.hypotheses else 0.0, 0.0
-        for hypothesis in known.hypotheses:
+        base = known.base_watts * deeds.part
+        low, high = (inf, 0.0) if strays else _unknown(deeds)
+        for hypothesis, stray in zip(known.hypotheses, strays, strict=True):
             draw = hypothesis.draws.get(account)
-            stray = hypothesis.stray_watts * lasted
             if draw is None:
-                low, high = 0.0, max(high, inf if deeds.activity else stray)
+                least, most = _unknown(deeds)
             else:
                 drawn = draw.linear * deeds.activity + draw.root * deeds.root
-                low = min(low, drawn * max(1.0 - draw.error, 0.0))
-                high = max(high, drawn * (1.0 + draw.error) + stray)
-        if not known.hypotheses and deeds.activity:
-            high = inf
-        base = known.base_watts * deeds.part
-        lows.append(base + low)
-        highs.append(base + high)
-    return lows, highs
+                least, most = drawn - drawn * draw.error, drawn + drawn * draw.error
+            low = least if least < low else low
+            high = most + stray if most + stray > high else high
+        ranges.append((base + low if low > 0 else base, base + high))
+    return ranges
 
 
-def _goals(
-    starts: Sequence[float], lows: Sequence[float], highs: Sequence[float], certainty: float
-) -> list[float]:
-    """The starts moved into their ranges, with the same sum.
-
-    What is certain moves everybody else too. Else it is partly left to gains and losses that
-    answer each other.
-    """
-    share = max(certainty, MADE_UP_FOR)
-    moves = [
-        max(low, min(high, start)) - start
-        for start, low, high in zip(starts, lows, highs, strict=True)
-    ]
-    return [
-        share * made_up + (1.0 - share) * (start + move)
-        for made_up, start, move in zip(
-            _scaled(starts, lows, highs), starts, _balanced(moves), strict=True
-        )
-    ]
+def _unknown(deeds: _Deeds) -> tuple[float, float]:
+    """Beyond the base: who was active, and is not known, can have drawn any."""
+    return 0.0, inf if deeds.activity else 0.0
 
 
-def _scaled(starts: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> list[float]:
+def _scaled(starts: Sequence[float], ranges: Sequence[tuple[float, float]]) -> list[float]:
     """The starts times a common factor, each within its range, with nearly the same sum."""
     whole = sum(starts)
-    goals, factor = list(starts), 1.0
+    scaled, goals = list(starts), _clamped(starts, ranges)
+    factor = 1.0
     for _ in range(FACTORS_TRIED):
-        goals, free = [], 0.0
-        for start, low, high in zip(starts, lows, highs, strict=True):
-            goal = factor * start
-            if low < goal < high:
-                free += start
-            goals.append(max(low, min(high, goal)))
+        free = sum([x for x, goal, aim in zip(starts, goals, scaled, strict=True) if goal == aim])
         missing = whole - sum(goals)
-        if free <= 0 or abs(missing) <= 1e-6 * whole:
+        if free <= 0 or abs(missing) <= SUM_ERROR * whole:
             break
         factor = max(factor + missing / free, 0.0)
+        scaled = [factor * start for start in starts]
+        goals = _clamped(scaled, ranges)
     return goals
+
+
+def _clamped(values: Sequence[float], ranges: Sequence[tuple[float, float]]) -> list[float]:
+    return [
+        low if value < low else high if value > high else value
+        for value, (low, high) in zip(values, ranges, strict=True)
+    ]
 
 
 def _balanced(moves: Sequence[float]) -> list[float]:
     """Gains and losses made equal: of the larger side all go a part of their way."""
-    gains = sum(move for move in moves if move > 0)
-    losses = -sum(move for move in moves if move < 0)
-    if gains == losses:
-        return list(moves)
+    gains = sum([move for move in moves if move > 0])
+    losses = gains - sum(moves)
+    if not gains or losses <= 0:
+        return [0.0] * len(moves)
     up, down = (losses / gains, 1.0) if gains > losses else (1.0, gains / losses)
     return [move * (up if move > 0 else down) for move in moves]
