@@ -164,7 +164,8 @@ class Attribution:
             given = [] if pods is None else given_to_pods(pods.containers, find)
             if self._parts.job_map is not None:
                 given += given_to_jobs(read_job_map(self._parts.job_map) or {})
-            self._claims = Claims(given, find, pods_told=pods is not None)
+            told = pods is not None
+            self._claims = Claims(given, find, pods_told=told, before=self._claims)
         return self._claims
 
     def _occupancy(

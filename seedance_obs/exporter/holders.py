@@ -35,6 +35,8 @@ def holders_of(
     of that. Activity is by process where the driver tells, else that of the place where one
     workload is alone on it, else unknown.
     """
+    if gpu.process_use is None:
+        use = None  # what is left of it is of before the driver fell silent
     known = before is not None and before.slices == occupied.slices
     ends = (before, occupied) if before is not None and known else (occupied, occupied)
     workloads = {r.workload.key: r.workload for end in ends for r in end.residents()}
@@ -43,8 +45,8 @@ def holders_of(
         gone = _at(ends[0], place)
         for key, share in _activities(gpu, occupied, place, residents, gone, use).items():
             active[key] = _sum(active[key], share)
-    for workload, share in _departed(occupied, use or {}, owner_of):
-        workloads[workload.key] = workload
+    for workload, share in _departed(gpu, occupied, use or {}, owner_of):
+        workloads.setdefault(workload.key, workload)
         active[workload.key] = _sum(active.get(workload.key, 0.0), share)
     parts, whole = _parts(ends)
     memory: Counter[str] = Counter()
@@ -89,9 +91,8 @@ def _activities(
         told = place.instance.values
         busy = next((told[name] for name in BUSY if name in told), None)
         return _shared(busy, place.slices / occupied.slices, residents, before)
-    if gpu.vgpus and len(residents) == len(gpu.vgpus):
-        guests = zip(residents, gpu.vgpus, strict=True)
-        return {resident.workload.key: guest.sm_ratio for resident, guest in guests}
+    if gpu.vgpus:
+        return {resident.workload.key: resident.activity for resident in residents}
     if use is not None:
         return {r.workload.key: _of_processes(r, use) for r in residents}
     if len(residents) > 1:
@@ -119,12 +120,15 @@ def _shared(
 
 
 def _departed(
-    occupied: Occupancy, use: Use, owner_of: Callable[[int], Workload | None]
+    gpu: MergedGpu, occupied: Occupancy, use: Use, owner_of: Callable[[int], Workload | None]
 ) -> Iterator[tuple[Workload, float]]:
-    """The last activity of processes that have ended since the last tick."""
-    residents = occupied.residents()
-    present = {pid for resident in residents for pid in resident.pids}
-    alone = residents[0].workload if len(residents) == 1 else UNKNOWN_WORKLOAD
+    """The last activity of processes that have ended since the last tick.
+
+    One that nobody could look up while it lived is of whoever has the board for itself.
+    """
+    present = {process.pid for process in gpu.processes or ()}
+    sole = [resident.workload for resident in occupied.residents() if resident.sole]
+    unnamed = sole[0] if len(sole) == 1 else UNKNOWN_WORKLOAD
     for pid, ratio in use.items():
-        if pid not in present and ratio > 0 and (residents or owner_of(pid)):
-            yield owner_of(pid) or alone, ratio
+        if pid not in present and ratio > 0:
+            yield owner_of(pid) or unnamed, ratio

@@ -1,5 +1,7 @@
 """What a board's account is told of its residents: parts, activity and memory."""
 
+import dataclasses
+
 import pytest
 
 from seedance_obs.attribution.tick import Holder
@@ -14,6 +16,7 @@ OWNERS = {1: VISION, 2: VISION, 3: SPEECH}
 
 def told(gpu, use=None, claims=(), before=None) -> dict[str, tuple[float, float | None]]:
     """The part of the board that each pod holds, and its activity."""
+    gpu = gpu if use is None else dataclasses.replace(gpu, process_use=())
     holders, parts = holders_of(
         gpu,
         occupancy(gpu, OWNERS.get, lambda _place: claims),
@@ -69,10 +72,31 @@ def test_who_came_or_went_within_a_tick_held_half_of_it():
     }
 
 
-def test_activity_nobody_can_name_is_that_of_the_only_resident():
-    assert told(board(processes=running(3)), {99: 0.3, 3: 0.1}) == {
-        "asr-0": (1, pytest.approx(0.4))
-    }
+def test_activity_nobody_can_name_is_that_of_who_has_the_board_for_itself():
+    gpu = board(processes=running(3))
+    found = told(gpu, {99: 0.3, 3: 0.1}, [Claim(SPEECH)])
+    assert found == {"asr-0": (1, pytest.approx(0.4))}
+    assert told(gpu, {99: 0.3, 3: 0.1}) == {"asr-0": (1, 0.1), "unknown": (0, 0.3)}
+
+
+def test_hidden_processes_are_not_taken_for_ended_ones():
+    claims = [Claim(VISION, shared=True), Claim(SPEECH, shared=True)]
+    found = told(board(processes=running(71, 72)), {71: 0.5, 72: 0.1}, claims)
+    assert found == {"train-0": (0.5, None), "asr-0": (0.5, None)}
+
+
+def test_what_processes_used_before_the_driver_fell_silent_says_nothing_now():
+    gpu = board(processes=running(3), readings={"utilization_ratio": reading(0.8)})
+    holders, _ = holders_of(
+        gpu,
+        occupancy(gpu, OWNERS.get, lambda _place: ()),
+        None,
+        {},
+        owner_of=OWNERS.get,
+        account_of=lambda workload: workload.pod,
+        links_of=lambda _workload: {},
+    )
+    assert [holder.activity for holder in holders] == [0.8]
 
 
 def test_a_pod_without_a_process_is_known_to_be_idle():
@@ -148,3 +172,6 @@ def test_a_driver_that_stops_telling_is_unknown_and_not_idle():
     meter.add(use_at(10.0, p1=0.9))
     meter.add(SourceSnapshot("nvml", 11.0, gpus=(GpuReadings("GPU-a", processes=()),)))
     assert meter.take("GPU-a") is None
+    meter.add(use_at(31.0, p1=0.9))
+    meter.add(use_at(32.0, p1=0.6))
+    assert meter.take("GPU-a") == {1: pytest.approx((20 * 0.9 + 1 * 0.6) / 21)}

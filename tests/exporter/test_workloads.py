@@ -209,6 +209,23 @@ def test_a_pod_that_ended_holds_nothing_though_the_kubelet_lists_it(host):
     assert host.joules() == {"red": 6 * WATTS, "unallocated": 9 * WATTS}
 
 
+def test_an_idle_pod_that_no_file_here_tells_of_is_believed_though_others_have_cgroups(host):
+    host.tree.join(99, f"{OTHER_POD}/cri-containerd-{CID}.scope")
+    host.kubelet.containers = (holds("red", "a", "GPU-0"),)
+    host.run(11)
+    assert host.joules() == {"red": 10 * WATTS}
+
+
+def test_what_a_board_of_pods_burns_when_no_kubelet_answers_for_long_is_unobserved(host):
+    host.kubelet.containers = (holds("red", "a", "GPU-0"),)
+    host.run(2)
+    host.kubelet.containers = None
+    host.clock.advance(1801.0)
+    host.run(11)
+    assert host.joules()["unobserved"] == (1802 + 10) * WATTS
+    assert "unallocated" not in host.joules()
+
+
 def test_an_ended_workload_is_shown_for_five_minutes_and_its_tenant_for_ever(host):
     host.tree.start(7, None, group=7)
     host.driver.on["GPU-0"] = {7: 1.0}
