@@ -21,7 +21,7 @@ class Moments:
         self._limit = limit
         self._weight = 1.0  # of the latest tick: old ones fade as it grows
         self._ticks = 0.0
-        self._sums = [[0.0] * (FIRST + 2) for _ in range(FIRST + 2)]
+        self._sums = [[0.0] * (row + 1) for row in range(FIRST + 2)]  # symmetric: the lower half
         self.columns: dict[Hashable, int] = {}
 
     def add(
@@ -36,7 +36,7 @@ class Moments:
         for sums, value in zip(self._sums, row, strict=True):
             if value:
                 scale = weight * value
-                sums[:] = [old + scale * other for old, other in zip(sums, row, strict=True)]
+                sums[:] = [old + scale * other for old, other in zip(sums, row, strict=False)]
         if self._weight > RESCALE_ABOVE:
             self._rescale()
 
@@ -45,14 +45,17 @@ class Moments:
         at = self.columns.pop(account, None)
         if at is None:
             return
-        for sums in self._sums:
-            sums[FIRST] += sums[at]
-            sums[FIRST + 1] += sums[at + 1]
-            del sums[at : at + 2]
+        sizes = range(len(self._sums))
+        whole = [[self._sum(i, j) for j in sizes] for i in sizes]
         for to in (0, 1):
-            pooled, gone = self._sums[FIRST + to], self._sums[at + to]
+            pooled, gone = whole[FIRST + to], whole[at + to]
             pooled[:] = [a + b for a, b in zip(pooled, gone, strict=True)]
-        del self._sums[at : at + 2]
+        del whole[at : at + 2]
+        for row in whole:
+            row[FIRST] += row[at]
+            row[FIRST + 1] += row[at + 1]
+            del row[at : at + 2]
+        self._sums = [row[: i + 1] for i, row in enumerate(whole)]
         for other, column in self.columns.items():
             if column > at:
                 self.columns[other] = column - 2
@@ -69,12 +72,15 @@ class Moments:
 
     def product(self, one: int, other: int) -> float:
         """The mean product of two columns; 0 before the first tick."""
-        return self._sums[one][other] / self._sums[ONE][ONE] if self._sums[ONE][ONE] else 0.0
+        return self._sum(one, other) / self._sums[ONE][ONE] if self._sums[ONE][ONE] else 0.0
 
     def products(self, chosen: Sequence[int]) -> list[list[float]]:
         """The mean products of the chosen columns with each other: their Gram matrix."""
         scale = 1.0 / self._sums[ONE][ONE]
-        return [[scale * self._sums[i][j] for j in chosen] for i in chosen]
+        return [[scale * self._sum(i, j) for j in chosen] for i in chosen]
+
+    def _sum(self, one: int, other: int) -> float:
+        return self._sums[one][other] if one >= other else self._sums[other][one]
 
     def _row(self, activities: Mapping[Hashable, float], parts: float, watts: float) -> list[float]:
         row = [0.0] * len(self._sums)
@@ -93,9 +99,7 @@ class Moments:
         if len(self.columns) >= self._limit:
             return FIRST
         at = self.columns[account] = len(self._sums)
-        for sums in self._sums:
-            sums += (0.0, 0.0)
-        self._sums += ([0.0] * (at + 2), [0.0] * (at + 2))
+        self._sums += ([0.0] * (at + 1), [0.0] * (at + 2))
         row += (0.0, 0.0)
         return at
 

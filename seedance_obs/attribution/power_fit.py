@@ -78,9 +78,7 @@ class PowerFit:
         `residual` is that of the best when last asked; it sets how far intensities are drawn to
         their mean. Empty where the ticks say nothing.
         """
-        if residual is None:
-            residual = (0.1 * self.active_watts) ** 2
-        pull = self._pull(residual)
+        pull = self._pull(self._first_residual if residual is None else residual)
         fits = [self._fit(pull, curved=True), self._fit(pull, curved=False)]
         if self._base is None:
             fits.append(self._fit(pull, curved=True, stray=True))
@@ -89,25 +87,31 @@ class PowerFit:
         found = [self._hypothesis(fit, max(fit.residual, best)) for fit in likely]
         return [hypothesis for hypothesis in found if hypothesis is not None]
 
-    def fitted_base(self) -> float | None:
+    def fitted_base(self, residual: float | None) -> float | None:
         """The base that straight lines above it say, in watts of a wholly held board.
 
-        None where curves above the base that is known explain the ticks better, since the start of
-        a curve looks like a base, and where the activities vary too little to tell.
+        `residual` as for `hypotheses`. None where curves above the base that is known explain the
+        ticks better, since the start of a curve looks like a base, and where the activities vary
+        too little to tell: what a steady account draws looks like a base too.
         """
-        pull = self._pull((0.1 * self.active_watts) ** 2)
+        residual = self._first_residual if residual is None else residual
+        pull = self._pull(residual)
         line = self._fit(pull, curved=False, stray=True)
         curve = self._fit(pull, curved=True)
         least = (LEAST_RESIDUAL * self.active_watts) ** 2
-        if line.residual > max(curve.residual, least):
-            return None
         spread = variances(line.gram, [[*[0.0] * len(self.columns), 1.0]])
-        if spread is None:
+        if line.residual > max(curve.residual, least) or spread is None:
             return None
-        residual = max(line.residual, least)
-        error = DEVIATIONS * sqrt(residual / self._independent_ticks * spread[0])
-        known = self._base or 0.0
-        return known + line.answer[-1] if error < BASE_ERROR * self.active_watts else None
+        # The pull is worth so much at this residual only: at a smaller one it would be stronger.
+        scale = max(line.residual, least, residual) / self._independent_ticks
+        if DEVIATIONS * sqrt(scale * spread[0]) >= BASE_ERROR * self.active_watts:
+            return None
+        return (self._base or 0.0) + line.answer[-1]
+
+    @property
+    def others_watts(self) -> float:
+        """The mean watts of accounts without a name, by their activity."""
+        return self._moments.product(ONE, FIRST) * self.mean_intensity
 
     def gram(self) -> list[list[float]]:
         """The mean products of the accounts' activities."""
@@ -116,6 +120,11 @@ class PowerFit:
     @property
     def _independent_ticks(self) -> float:
         return self._moments.observations / CORRELATED_TICKS
+
+    @property
+    def _first_residual(self) -> float:
+        """What is taken for the residual until one was found."""
+        return (0.1 * self.active_watts) ** 2
 
     def _pull(self, residual: float) -> float:
         """How strongly intensities are drawn to their mean, by how well ticks are explained."""

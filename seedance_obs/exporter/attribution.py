@@ -66,6 +66,7 @@ class Attribution:
         self._dropped_claims = 0
         self._pids: Mapping[str, tuple[int, ...]] = {}
         self._memory: Mapping[tuple[str, str], int] = {}  # held now, by board and account
+        self._links: dict[str, Mapping[str, str]] = {}  # those who have just left had them
         self._before: dict[str, Occupancy | None] = {}
         self._unwatched: set[str] = set()  # boards as they were kept, until they are seen again
         self._restore()
@@ -95,7 +96,8 @@ class Attribution:
         owned = self._parts.people.owned()
         claims = self._claims_of(pods, now)
         found = [(gpu, self._occupancy(gpu.merged, owned, claims)) for gpu in gpus]
-        accounts = _Accounts(self._parts, links=_links_by_workload(found, topology), now=now)
+        links = _links_by_workload(found, topology)
+        accounts = _Accounts(self._parts, links={**self._links, **links}, now=now)
         seats: list[Seat] = []
         for gpu, occupied in found:
             holders, parts = None, 1
@@ -112,6 +114,7 @@ class Attribution:
                 )
                 seats += _seats(gpu.merged, occupied, holders, accounts.account)
             self._book(gpu.merged, holders, parts)
+        self._links = links
         self._before = {gpu.merged.uuid: occupied for gpu, occupied in found}
         self._note_seats(seats, now)
         self._let_go(now)
@@ -161,7 +164,8 @@ class Attribution:
             given = [] if pods is None else given_to_pods(pods.containers, find)
             if self._parts.job_map is not None:
                 given += given_to_jobs(read_job_map(self._parts.job_map) or {})
-            self._claims = Claims(given, find, pods_told=pods is not None)
+            told = pods is not None
+            self._claims = Claims(given, find, pods_told=told, before=self._claims)
         return self._claims
 
     def _occupancy(

@@ -62,7 +62,16 @@ def _mapped(gpu: MappedGpu) -> HeldDevice:
 class Claims:
     """Everything that was given; `pods_told` is False where no kubelet has answered yet."""
 
-    def __init__(self, given: Sequence[Given], find: PodFinder, *, pods_told: bool) -> None:
+    def __init__(
+        self,
+        given: Sequence[Given],
+        find: PodFinder,
+        *,
+        pods_told: bool,
+        before: "Claims | None" = None,
+    ) -> None:
+        """Take what is given now; of what was `before`, that a board is one that pods are given."""
+        self._of_pods: set[str] = set() if before is None else before._of_pods
         self._given = _by_name(given)
         self._find = find
         self._pods_told = pods_told
@@ -77,10 +86,12 @@ class Claims:
     def _at(self, gpu: MergedGpu, place: Place) -> Sequence[Claim] | None:
         near = [g for name in _names_of(gpu, place) for g in self._given.get(name, ())]
         given = [g.claim for g in near if _is_at(g.device, gpu, place)]
+        if any(claim.workload.kind == "pod" for claim in given):
+            self._of_pods.add(gpu.uuid)
         if self._pods_told or given:
             return given
         if gpu.pods is None:
-            return None if gpu.pod_managed else ()
+            return None if gpu.pod_managed or gpu.uuid in self._of_pods else ()
         return [*self._of_page(gpu, place)]
 
     def _of_page(self, gpu: MergedGpu, place: Place) -> Iterator[Claim]:

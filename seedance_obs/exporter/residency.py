@@ -7,7 +7,7 @@ processes of another pod contradict is dropped.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import GpuProcess, MigReadings
@@ -47,6 +47,8 @@ class Resident:
     pids: list[int] = field(default_factory=list)
     memory_bytes: int = 0
     certain: bool = True  # False: the pids are those of this workload or of another one beside it
+    sole: bool = False  # it was given the whole place for itself
+    activity: float | None = None  # of a virtual machine, as its host's driver says
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ def occupancy(
     """Who is where on a board; None where that cannot be told.
 
     `claims_on` answers None while who was given a place cannot be told, though it could before;
-    `has_ended` is asked of those that run nothing.
+    `has_ended` is asked of those that run nothing. A process on an instance that nobody lists
+    makes the whole board one of which that cannot be told.
     """
     places = places_of(gpu)
     computing: defaultdict[int | None, list[GpuProcess]] = defaultdict(list)
@@ -80,8 +83,10 @@ def occupancy(
         if not process.graphics:
             computing[process.gpu_instance if gpu.mig else None].append(process)
     found, dropped, told = [], 0, gpu.processes is not None
+    placed = 0
     for place in places:
         here = _at(place, computing)
+        placed += len(here)
         owners = [owner_of(process.pid) for process in here]
         claims = claims_on(place)
         if claims is None and not any(owners):
@@ -90,6 +95,8 @@ def occupancy(
         dropped += len(claims or ()) - len(kept)
         told = told or bool(kept)
         found.append((place, tuple(_residents(here, owners, kept, has_ended))))
+    if placed < sum(map(len, computing.values())):
+        return None
     if gpu.vgpus:
         found[0] = (places[0], tuple(_guests(gpu)))
     return Occupancy(tuple(found), _slices(gpu, places), dropped) if told else None
@@ -120,25 +127,30 @@ def _at(place: Place, computing: Mapping[int | None, list[GpuProcess]]) -> list[
 
 
 def _believable(claims: Sequence[Claim], owners: Iterable[Workload | None]) -> list[Claim]:
-    """The claims that no living process of another pod contradicts."""
-    pods = {
-        name
-        for owner in owners
-        if owner is not None and owner.kind == "pod"
-        for name in _names(owner)
-    }
+    """The claims that no living process of another pod (or job, of a job) contradicts.
+
+    A pod whose name nobody knows contradicts nothing: it may be the very one.
+    """
+    named: defaultdict[str, set[object]] = defaultdict(set)
+    for owner in owners:
+        if owner is not None and (owner.pod or owner.kind != "pod"):
+            named[owner.kind].update(_names(owner))
     return [
         claim
         for claim in claims
-        if claim.shared or not pods or not pods.isdisjoint(_names(claim.workload))
+        if claim.shared
+        or not (others := named.get(claim.workload.kind))
+        or not others.isdisjoint(_names(claim.workload))
     ]
 
 
 def _names(workload: Workload) -> Iterator[object]:
-    """What two accounts of one workload have in common: the key, or the pod's name."""
+    """What two accounts of one workload have in common: the key, the pod's name, the job's id."""
     yield workload.key
     if workload.namespace or workload.pod:
         yield workload.namespace, workload.pod
+    if workload.slurm_job:
+        yield workload.slurm_job
 
 
 def _residents(
@@ -154,6 +166,7 @@ def _residents(
             strangers.append(process)
         else:
             _put(residents, owner, process)
+    _name_the_nameless(residents, claims)
     running = {name for resident in residents.values() for name in _names(resident.workload)}
     idle = [c.workload for c in claims if running.isdisjoint(_names(c.workload))]
     idle = [workload for workload in idle if not has_ended(workload)]
@@ -163,7 +176,33 @@ def _residents(
     unknown = idle[0] if len(idle) == 1 else UNKNOWN_WORKLOAD
     for process in strangers if len(idle) < 2 else ():
         _put(residents, unknown, process)
+    given = {name for claim in claims if not claim.shared for name in _names(claim.workload)}
+    for resident in residents.values():
+        resident.sole = not given.isdisjoint(_names(resident.workload))
     return list(residents.values())
+
+
+def _name_the_nameless(residents: dict[str, Resident], claims: Sequence[Claim]) -> None:
+    """Give the only pod without a name the only name that is left over."""
+    nameless = [
+        resident
+        for resident in residents.values()
+        if resident.workload.kind == "pod" and not resident.workload.pod
+    ]
+    running = {name for resident in residents.values() for name in _names(resident.workload)}
+    over = [
+        claim.workload
+        for claim in claims
+        if claim.workload.pod and running.isdisjoint(_names(claim.workload))
+    ]
+    if len(nameless) == len(over) == 1:
+        named = over[0]
+        nameless[0].workload = replace(
+            nameless[0].workload,
+            namespace=named.namespace,
+            pod=named.pod,
+            container=nameless[0].workload.container or named.container,
+        )
 
 
 def _put(residents: dict[str, Resident], workload: Workload, process: GpuProcess) -> None:
@@ -173,6 +212,12 @@ def _put(residents: dict[str, Resident], workload: Workload, process: GpuProcess
 
 
 def _guests(gpu: MergedGpu) -> Iterable[Resident]:
+    """The virtual machines of a vGPU host; one may have several virtual GPUs of a board."""
+    found: dict[str, Resident] = {}
     for guest in gpu.vgpus or ():
         workload = Workload("vgpu", guest.vm_id or guest.vgpu_uuid, 0)
-        yield Resident(workload, memory_bytes=guest.memory_bytes or 0)
+        resident = found.setdefault(workload.key, Resident(workload, activity=0.0))
+        resident.memory_bytes += guest.memory_bytes or 0
+        known = resident.activity is not None and guest.sm_ratio is not None
+        resident.activity = (resident.activity or 0.0) + (guest.sm_ratio or 0.0) if known else None
+    return found.values()

@@ -47,8 +47,8 @@ class KubeletSocket:
         """
         if len(os.fsencode(os.path.abspath(self._path))) > SOCKET_PATH_BYTES:
             raise SourceUnavailableError(
-                f"{self._path} is longer than the {SOCKET_PATH_BYTES} bytes that a socket's path may "
-                "have: mount or link the kubelet's directory under a shorter one"
+                f"{self._path} is longer than the {SOCKET_PATH_BYTES} bytes that a socket's path "
+                "may have: mount or link the kubelet's directory under a shorter one"
             )
         try:
             mode = os.stat(self._path).st_mode
