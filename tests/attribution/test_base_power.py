@@ -1,3 +1,5 @@
+from random import Random
+
 import pytest
 
 from seedance_obs.attribution.base_power import BasePower
@@ -48,17 +50,11 @@ def test_where_everybody_varies_the_base_is_known_without_rest():
 
 
 def test_what_a_steady_account_draws_is_not_taken_for_base():
-    sharers = [Sharer(steady(0.13), 220), Sharer(levels_of_seconds(), 110)]
+    sharers = [Sharer(steady(0.13), 220), Sharer(burst(9.7, 0.5, 0.32), 110)]
     assert fitted(Board(sharers, 25.0, noise=0.003), 10 * MINUTES) == (None, None)
 
 
-def levels_of_seconds():
-    return burst(9.7, 0.5, 0.32)
-
-
 def test_a_curve_above_the_seen_base_is_not_taken_for_more_base():
-    from random import Random
-
     sharers = [Sharer(levels(Random(3), 4, 0.05, 0.45), 300, 0.6), Sharer(steady(0.0), 1)]
     board = Board(sharers, 30.0, noise=0.002, rest_s=20)
     for base in fitted(board, 10 * MINUTES):
