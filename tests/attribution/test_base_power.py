@@ -59,3 +59,12 @@ def test_a_curve_above_the_seen_base_is_not_taken_for_more_base():
     board = Board(sharers, 30.0, noise=0.002, rest_s=20)
     for base in fitted(board, 10 * MINUTES):
         assert base == pytest.approx(30, rel=0.03)
+
+
+def test_the_start_of_a_curve_is_not_taken_for_a_base_that_nobody_saw():
+    sharers = [
+        Sharer(burst(67, 0.28, 0.46), 260, 0.82),
+        Sharer(levels(Random(1), 5, 0.11, 0.16), 390, 0.82),
+    ]
+    for base in fitted(Board(sharers, 16.0), 10 * MINUTES):
+        assert base is None or base == pytest.approx(16, abs=5)
