@@ -5,9 +5,8 @@ times to what passed, exactly; each account is within about a millijoule of its 
 often the board was looked at.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 
 from seedance_obs.attribution.energy_book import EnergyBook
 from seedance_obs.attribution.energy_deltas import EnergyMeter
@@ -88,7 +87,11 @@ class BoardAccount:
 
     def balances(self) -> Mapping[Hashable, Balance]:
         """A copy of every balance, from the first sight of its account until it is forgotten."""
-        return {account: _copy(balance) for account, balance in self._balances.items()}
+        return {account: balance.copy() for account, balance in self._balances.items()}
+
+    def holds(self, account: Hashable) -> bool:
+        """Whether there is a balance of this account."""
+        return account in self._balances
 
     def estimators(self) -> Mapping[str, int]:
         """Millijoules booked, by how it was decided whose they are; they add up to all booked."""
@@ -200,7 +203,3 @@ class BoardAccount:
             board._seen_at_us = optional_whole(state, "seen_at_us")
             board._pending = Holdings.from_state(table(state, "pending"))
         return board
-
-
-def _copy(balance: Balance) -> Balance:
-    return replace(balance, link_bytes=Counter(balance.link_bytes))

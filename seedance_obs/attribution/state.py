@@ -67,30 +67,36 @@ def wholes(state: State, key: str) -> dict[str, int]:
     return {name: whole(inner, name) for name in inner}
 
 
-def balance_as_state(balance: Balance) -> dict[str, object]:
-    """A balance as a table of plain values."""
-    return {
-        "active_mj": balance.active_mj,
-        "reserved_mj": balance.reserved_mj,
-        "shapley_mj": balance.shapley_mj,
-        "active_us": balance.active_us,
-        "reserved_us": balance.reserved_us,
-        "memory_byte_us": balance.memory_byte_us,
-        "link_bytes": dict(balance.link_bytes),
-    }
+def balance_as_state(balance: Balance) -> list[object]:
+    """A balance as a row: its integers in the order of `Balance`, and its table of link bytes.
+
+    There may be a thousand, written every second: names in each would be half of the file.
+    """
+    return [
+        balance.active_mj,
+        balance.reserved_mj,
+        balance.shapley_mj,
+        balance.active_us,
+        balance.reserved_us,
+        balance.memory_byte_us,
+        dict(balance.link_bytes),
+    ]
 
 
 def balance_from(state: State, key: str) -> Balance:
     """The balance under a key."""
-    inner = table(state, key)
+    row = state.get(key)
+    if not isinstance(row, list) or list(map(type, row)) != [*[int] * 6, dict]:
+        raise _wrong(key, "six integers and a table", row)
+    active_mj, reserved_mj, shapley_mj, active_us, reserved_us, memory_byte_us, links = row
     return Balance(
-        active_mj=whole(inner, "active_mj"),
-        reserved_mj=whole(inner, "reserved_mj"),
-        shapley_mj=whole(inner, "shapley_mj"),
-        active_us=whole(inner, "active_us"),
-        reserved_us=whole(inner, "reserved_us"),
-        memory_byte_us=whole(inner, "memory_byte_us"),
-        link_bytes=Counter(wholes(inner, "link_bytes")),
+        active_mj=active_mj,
+        reserved_mj=reserved_mj,
+        shapley_mj=shapley_mj,
+        active_us=active_us,
+        reserved_us=reserved_us,
+        memory_byte_us=memory_byte_us,
+        link_bytes=Counter(wholes({key: links}, key)),
     )
 
 

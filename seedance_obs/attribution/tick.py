@@ -85,4 +85,17 @@ class Balance:
         self.active_us += other.active_us
         self.reserved_us += other.reserved_us
         self.memory_byte_us += other.memory_byte_us
-        self.link_bytes.update(other.link_bytes)
+        if other.link_bytes:
+            self.link_bytes.update(other.link_bytes)
+
+    def copy(self) -> "Balance":
+        """Another balance of the same amounts."""
+        return Balance(
+            self.active_mj,
+            self.reserved_mj,
+            self.shapley_mj,
+            self.active_us,
+            self.reserved_us,
+            self.memory_byte_us,
+            Counter(self.link_bytes),
+        )

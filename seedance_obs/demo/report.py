@@ -14,7 +14,7 @@ from seedance_obs.sources.sim.truth import truth
 
 SECONDS_COUNTER = "seedance_tenant_gpu_seconds_total"
 ENERGY_COUNTER = "seedance_tenant_gpu_energy_joules_total"
-TRUTH_STEP_SECONDS = 0.02
+TRUTH_STEP_SECONDS = 0.01  # bursts of 50 ms are whole steps
 SETTLED_SECONDS = 1.0  # scrapes of so long ago are stored, whatever is queried of them
 RESIDUAL_STEP = "2s"
 LAST_ACCOUNTS = ("unallocated", "unobserved", "unknown")

@@ -1,6 +1,7 @@
 """The simulated fleet's side of the demo: DCGM pages, kubelets, and file systems on disk."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from seedance_obs.config import NodeSettings
+from seedance_obs.sources.podresources.call import SOCKET_PATH_BYTES
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.kubelet import SimulatedKubelet
@@ -83,8 +85,11 @@ def running_simulation(
         )
     kubelets = contextlib.ExitStack()
     for node in nodes:
-        if node.machine.kubernetes:
-            kubelets.enter_context(_kubelet(node, epoch_unix))
+        socket = node.root / NodeSettings().podresources_socket.lstrip("/")
+        # Below a long temporary folder there is no room for a socket; its pods are then known by
+        # their processes alone.
+        if node.machine.kubernetes and len(os.fsencode(socket)) <= SOCKET_PATH_BYTES:
+            kubelets.enter_context(_kubelet(node.machine, socket, epoch_unix))
     stopping = threading.Event()
     threads = [
         threading.Thread(target=server.serve_forever, daemon=True),
@@ -103,10 +108,9 @@ def running_simulation(
             thread.join()
 
 
-def _kubelet(node: SimulatedNode, epoch_unix: float) -> SimulatedKubelet:
-    socket = node.root / NodeSettings().podresources_socket.lstrip("/")
+def _kubelet(machine: Machine, socket: Path, epoch_unix: float) -> SimulatedKubelet:
     socket.parent.mkdir(parents=True)
-    return SimulatedKubelet(node.machine, socket, now=lambda: time.time() - epoch_unix)
+    return SimulatedKubelet(machine, socket, now=lambda: time.time() - epoch_unix)
 
 
 def _keep_proc(

@@ -5,7 +5,7 @@
 """
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,8 @@ class Attribution:
         self._ticked_at: float | None = None
         self._dropped_claims = 0
         self._pids: Mapping[str, tuple[int, ...]] = {}
+        self._memory: Mapping[tuple[str, str], int] = {}  # held now, by board and account
+        self._links: dict[str, Mapping[str, str]] = {}  # those who have just left had them
         self._before: dict[str, Occupancy | None] = {}
         self._unwatched: set[str] = set()  # boards as they were kept, until they are seen again
         self._restore()
@@ -94,7 +96,8 @@ class Attribution:
         owned = self._parts.people.owned()
         claims = self._claims_of(pods, now)
         found = [(gpu, self._occupancy(gpu.merged, owned, claims)) for gpu in gpus]
-        accounts = _Accounts(self._parts, links=_links_by_workload(found, topology), now=now)
+        links = _links_by_workload(found, topology)
+        accounts = _Accounts(self._parts, links={**self._links, **links}, now=now)
         seats: list[Seat] = []
         for gpu, occupied in found:
             holders, parts = None, 1
@@ -111,20 +114,23 @@ class Attribution:
                 )
                 seats += _seats(gpu.merged, occupied, holders, accounts.account)
             self._book(gpu.merged, holders, parts)
+        self._links = links
         self._before = {gpu.merged.uuid: occupied for gpu, occupied in found}
         self._note_seats(seats, now)
         self._let_go(now)
-        self._parts.checkpoint.save(self._as_state())
+        if self._parts.checkpoint.kept:
+            self._parts.checkpoint.save(self._as_state())
 
     def view(self) -> AttributionView:
         """The books as they are now; of too many workloads the newest are hidden."""
         known = list(self._parts.roster.known().items())
         shown = dict(known[: self._workload_limit])
         books = self._parts.books
+        tenants, workload_accounts = books.accounts(shown, self._memory)
         return AttributionView(
-            tenants=tuple(books.tenants()),
+            tenants=tuple(tenants),
             workloads=tuple(ShownWorkload(k.workload, k.tenant) for k in shown.values()),
-            workload_accounts=tuple(a for a in books.workloads() if a.account in shown),
+            workload_accounts=tuple(workload_accounts),
             hidden_workloads=len(known) - len(shown),
             evidence=tuple(books.evidence()),
             dropped_claims=self._dropped_claims,
@@ -158,7 +164,8 @@ class Attribution:
             given = [] if pods is None else given_to_pods(pods.containers, find)
             if self._parts.job_map is not None:
                 given += given_to_jobs(read_job_map(self._parts.job_map) or {})
-            self._claims = Claims(given, find, pods_told=pods is not None)
+            told = pods is not None
+            self._claims = Claims(given, find, pods_told=told, before=self._claims)
         return self._claims
 
     def _occupancy(
@@ -184,8 +191,11 @@ class Attribution:
 
     def _note_seats(self, seats: Sequence[Seat], now: float) -> None:
         pids: defaultdict[str, list[int]] = defaultdict(list)
+        memory: Counter[tuple[str, str]] = Counter()
         for seat in seats:
             pids[seat.account] += seat.pids
+            memory[seat.gpu.uuid, seat.account] += seat.memory_bytes
+        self._memory = memory
         self._pids = {account: tuple(dict.fromkeys(found)) for account, found in pids.items()}
         elapsed = 0.0 if self._ticked_at is None else now - self._ticked_at
         self._ticked_at = now
@@ -216,17 +226,22 @@ class Attribution:
 
 
 class _Accounts:
-    """The accounts of one tick: each workload's tenant is asked for once."""
+    """The accounts of one tick: each workload is looked up once."""
 
     def __init__(self, parts: Parts, *, links: Mapping[str, Mapping[str, str]], now: float) -> None:
         self._rules = parts.tenants.rules()
         self._roster = parts.roster
         self._links = links
         self._now = now
+        self._names: dict[str, str] = {}
 
     def account(self, workload: Workload) -> str:
         """The account that a workload is booked under now."""
-        return self._roster.account(workload, self._rules.tenant_of(workload), self._now)
+        name = self._names.get(workload.key)
+        if name is None:
+            tenant = self._rules.tenant_of(workload)
+            name = self._names[workload.key] = self._roster.account(workload, tenant, self._now)
+        return name
 
     def links(self, workload: Workload) -> Mapping[str, str]:
         """The link classes of its traffic."""
@@ -243,13 +258,14 @@ def _energy(gpu: MergedGpu) -> EnergyReading | None:
 def _links_by_workload(
     found: Sequence[tuple[LocatedGpu, Occupancy | None]], topology: Topology
 ) -> dict[str, Mapping[str, str]]:
-    held: dict[str, list[str]] = {}
+    held: dict[str, tuple[str, ...]] = {}
     for gpu, occupied in found:
         for resident in () if occupied is None else occupied.residents():
-            devices = held.setdefault(resident.workload.key, [])
+            devices = held.get(resident.workload.key, ())
             if gpu.device.name not in devices:
-                devices.append(gpu.device.name)
-    return {workload: link_classes(topology, devices) for workload, devices in held.items()}
+                held[resident.workload.key] = (*devices, gpu.device.name)
+    classes = {devices: link_classes(topology, devices) for devices in set(held.values())}
+    return {workload: classes[devices] for workload, devices in held.items()}
 
 
 def _seats(

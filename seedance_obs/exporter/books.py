@@ -1,6 +1,7 @@
 """The books of a node: one account per board, and what ended workloads leave to their tenants."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypedDict
 
 from seedance_obs.attribution.board import BoardAccount
@@ -8,7 +9,7 @@ from seedance_obs.attribution.intensity import Intensities
 from seedance_obs.attribution.shapley import ShapleySplit
 from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.state import balance_as_state, balance_from
-from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED, Balance, Tick
+from seedance_obs.attribution.tick import Balance, Tick
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
 
 
@@ -36,7 +37,7 @@ class Books:
         self._boards: dict[str, BoardAccount] = {}
         self._models: dict[str, str] = {}
         self._intensities: dict[str, Intensities] = {}
-        self._left: dict[tuple[str, str], Balance] = {}  # by board and tenant
+        self._left: defaultdict[str, dict[str, Balance]] = defaultdict(dict)  # by board: tenant
 
     def advance(self, uuid: str, model: str | None, tick: Tick) -> None:
         """Book what passed on a board since its last tick."""
@@ -49,34 +50,35 @@ class Books:
     def leave(self, account: str) -> None:
         """Take an ended workload's account out; what it burned stays its tenant's."""
         for uuid, board in self._boards.items():
-            if account in board.balances():
-                key = (uuid, tenant_of(account))
-                self._left.setdefault(key, Balance()).add(board.forget(account))
+            if board.holds(account):
+                left = self._left[uuid].setdefault(tenant_of(account), Balance())
+                left.add(board.forget(account))
                 self._intensities[uuid].forget(account)
 
-    def tenants(self) -> Iterator[TenantAccount]:
-        """What each tenant has used of each board, in a stable order."""
-        for uuid, board in self._boards.items():
-            sums: dict[str, Balance] = {}
-            for (of, tenant), balance in self._left.items():
-                if of == uuid:
-                    sums.setdefault(tenant, Balance()).add(balance)
-            for account, balance in board.balances().items():
-                sums.setdefault(tenant_of(str(account)), Balance()).add(balance)
-            metered = board.energy_source is not None
-            for tenant in sorted(sums):
-                yield TenantAccount(uuid, tenant, sums[tenant], metered)
+    def accounts(
+        self, shown: Container[str], memory_bytes: Mapping[tuple[str, str], int]
+    ) -> tuple[list[TenantAccount], list[WorkloadAccount]]:
+        """What each tenant and each shown workload has used of each board, in a stable order.
 
-    def workloads(self) -> Iterator[WorkloadAccount]:
-        """What each workload that is shown has used of each board."""
+        `memory_bytes` is what workloads hold now, by board and account.
+        """
+        tenants, workloads = [], []
         for uuid, board in self._boards.items():
             metered = board.energy_source is not None
-            for account, balance in sorted(board.balances().items(), key=lambda item: str(item[0])):
-                if account not in (UNALLOCATED, UNOBSERVED):
-                    copied = Balance()
-                    copied.add(balance)
-                    intensity = self._intensities[uuid].of(account)
-                    yield WorkloadAccount(uuid, str(account), copied, metered, intensity)
+            intensity_of = self._intensities[uuid].of
+            sums = {tenant: left.copy() for tenant, left in self._left[uuid].items()}
+            balances = {str(account): balance for account, balance in board.balances().items()}
+            for name, balance in sorted(balances.items()):
+                sums.setdefault(tenant_of(name), Balance()).add(balance)
+                if name in shown:
+                    held = memory_bytes.get((uuid, name))
+                    workloads.append(
+                        WorkloadAccount(uuid, name, balance, metered, intensity_of(name), held)
+                    )
+            tenants += [
+                TenantAccount(uuid, tenant, sums[tenant], metered) for tenant in sorted(sums)
+            ]
+        return tenants, workloads
 
     def evidence(self) -> Iterator[BoardEvidence]:
         """What the split of each board rests on."""
@@ -108,7 +110,8 @@ class Books:
             "boards": {uuid: board.as_state() for uuid, board in self._boards.items()},
             "left": [
                 [uuid, tenant, balance_as_state(balance)]
-                for (uuid, tenant), balance in self._left.items()
+                for uuid, tenants in self._left.items()
+                for tenant, balance in tenants.items()
             ],
         }
 
@@ -118,7 +121,7 @@ class Books:
         for uuid, kept in state["boards"].items():
             self._boards[uuid] = BoardAccount.from_state(kept, **self._terms(uuid, models[uuid]))
         for uuid, tenant, kept in state["left"]:
-            self._left[uuid, tenant] = balance_from({tenant: kept}, tenant)
+            self._left[uuid][tenant] = balance_from({tenant: kept}, tenant)
         return set(self._boards)
 
 

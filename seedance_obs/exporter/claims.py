@@ -4,6 +4,7 @@ They name pods and jobs, devices in spellings of their own, and they may be late
 it here is compared with living processes by `residency`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -61,8 +62,17 @@ def _mapped(gpu: MappedGpu) -> HeldDevice:
 class Claims:
     """Everything that was given; `pods_told` is False where no kubelet has answered yet."""
 
-    def __init__(self, given: Sequence[Given], find: PodFinder, *, pods_told: bool) -> None:
-        self._given = given
+    def __init__(
+        self,
+        given: Sequence[Given],
+        find: PodFinder,
+        *,
+        pods_told: bool,
+        before: "Claims | None" = None,
+    ) -> None:
+        """Take what is given now; of what was `before`, that a board is one that pods are given."""
+        self._of_pods: set[str] = set() if before is None else before._of_pods
+        self._given = _by_name(given)
         self._find = find
         self._pods_told = pods_told
 
@@ -74,11 +84,14 @@ class Claims:
         return lambda place: self._at(gpu, place)
 
     def _at(self, gpu: MergedGpu, place: Place) -> Sequence[Claim] | None:
-        given = [g.claim for g in self._given if _is_at(g.device, gpu, place)]
+        near = [g for name in _names_of(gpu, place) for g in self._given.get(name, ())]
+        given = [g.claim for g in near if _is_at(g.device, gpu, place)]
+        if any(claim.workload.kind == "pod" for claim in given):
+            self._of_pods.add(gpu.uuid)
         if self._pods_told or given:
             return given
         if gpu.pods is None:
-            return None if gpu.pod_managed else ()
+            return None if gpu.pod_managed or gpu.uuid in self._of_pods else ()
         return [*self._of_page(gpu, place)]
 
     def _of_page(self, gpu: MergedGpu, place: Place) -> Iterator[Claim]:
@@ -88,6 +101,27 @@ class Claims:
             workload = self._find(namespace, name, "")
             if workload is not None:
                 yield Claim(workload, shared=len(names) > 1)
+
+
+def _by_name(given: Iterable[Given]) -> Mapping[object, Sequence[Given]]:
+    """What was given, by the instance that its device names, else by the board."""
+    found: defaultdict[object, list[Given]] = defaultdict(list)
+    for each in given:
+        device = each.device
+        found[device.mig_uuid or ("board", device.gpu_uuid)].append(each)
+        if device.mig_uuid is not None:
+            found["instances of", device.gpu_uuid].append(each)
+    return found
+
+
+def _names_of(gpu: MergedGpu, place: Place) -> Iterator[object]:
+    """Under which names that which is at a place may be found; the board may be told by number."""
+    boards = (gpu.uuid, None)
+    yield from (("board", uuid) for uuid in boards)
+    if place.instance is not None and place.instance.uuid is not None:
+        yield place.instance.uuid
+    else:
+        yield from (("instances of", uuid) for uuid in boards)
 
 
 def _names(instance: int | None, place: Place) -> bool:

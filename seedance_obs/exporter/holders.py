@@ -1,7 +1,7 @@
 """From who is on a board to what its account is told: parts, activity, memory, link classes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import lcm
 
 from seedance_obs.attribution.tick import Holder
@@ -16,6 +16,7 @@ HALF = 0.5  # of a tick: how long one that came or went in it was there, for all
 
 Use = Mapping[int, float]  # shares (0 to 1) of a board's time since its last tick, by pid
 AccountOf = Callable[[Workload], str]
+Activities = dict[str, float | None]  # by workload, as shares of the whole board
 
 
 def holders_of(
@@ -30,36 +31,51 @@ def holders_of(
 ) -> tuple[tuple[Holder, ...], int]:
     """The holders of a board, each account once, and into how many parts the board is divided.
 
-    Residents of one place share it equally; those that were there at the tick `before` and are not
-    now come with their last activity only. Activity is a share of the whole board: by process
-    where the driver tells, else that of the place where one workload is alone on it, else unknown.
+    Residents of one place share it equally; who was there at one end of the tick only held half
+    of that. Activity is by process where the driver tells, else that of the place where one
+    workload is alone on it, else unknown.
     """
-    each = lcm(*(max(1, len(residents)) for _, residents in occupied.places))
-    found = []
+    if gpu.process_use is None:
+        use = None  # what is left of it is of before the driver fell silent
+    known = before is not None and before.slices == occupied.slices
+    ends = (before, occupied) if before is not None and known else (occupied, occupied)
+    workloads = {r.workload.key: r.workload for end in ends for r in end.residents()}
+    active: Activities = dict.fromkeys(workloads, 0.0)
     for place, residents in occupied.places:
-        busy = _activities(gpu, occupied, place, residents, _at(before, place), use)
-        for resident in residents:
-            found.append(
-                Holder(
-                    account=account_of(resident.workload),
-                    parts=place.slices * each // len(residents),
-                    activity=busy[resident.workload.key],
-                    memory_bytes=resident.memory_bytes,
-                    links=links_of(resident.workload),
-                )
-            )
-            del busy[resident.workload.key]
-        left = {r.workload.key: r.workload for r in _at(before, place)}
-        found += [Holder(account_of(left[key]), 0, share) for key, share in busy.items() if share]
-    if use is not None:
-        found += _departed(occupied, use, owner_of, account_of)
-    return _each_once(found), occupied.slices * each
+        gone = _at(ends[0], place)
+        for key, share in _activities(gpu, occupied, place, residents, gone, use).items():
+            active[key] = _sum(active[key], share)
+    for workload, share in _departed(gpu, occupied, use or {}, owner_of):
+        workloads.setdefault(workload.key, workload)
+        active[workload.key] = _sum(active.get(workload.key, 0.0), share)
+    parts, whole = _parts(ends)
+    memory: Counter[str] = Counter()
+    for resident in occupied.residents():
+        memory[resident.workload.key] += resident.memory_bytes
+    holders = (
+        Holder(account_of(workload), parts[key], active[key], memory[key], links_of(workload))
+        for key, workload in workloads.items()
+    )
+    return tuple(holders), whole
 
 
-def _at(occupied: Occupancy | None, place: Place) -> Sequence[Resident]:
-    if occupied is None:
-        return ()
+def _parts(ends: Sequence[Occupancy]) -> tuple[Counter[str], int]:
+    """Parts by workload, and of the whole board, over both halves of a tick."""
+    each = lcm(*(max(1, len(residents)) for end in ends for _, residents in end.places))
+    parts: Counter[str] = Counter()
+    for end in ends:
+        for place, residents in end.places:
+            for resident in residents:
+                parts[resident.workload.key] += place.slices * each // len(residents)
+    return parts, sum(end.slices for end in ends) * each
+
+
+def _at(occupied: Occupancy, place: Place) -> Sequence[Resident]:
     return next((here for there, here in occupied.places if there.number == place.number), ())
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else min(1.0, one + other)
 
 
 def _activities(
@@ -69,71 +85,50 @@ def _activities(
     residents: Sequence[Resident],
     before: Sequence[Resident],
     use: Use | None,
-) -> dict[str, float | None]:
-    """The activity of each resident of a place, and of those that have left an instance."""
+) -> Activities:
+    """The activity of each resident of a place, of who left too where only the place's is known."""
     if place.instance is not None:
-        return _of_instance(place, occupied.slices, residents, before)
+        told = place.instance.values
+        busy = next((told[name] for name in BUSY if name in told), None)
+        return _shared(busy, place.slices / occupied.slices, residents, before)
+    if gpu.vgpus:
+        return {resident.workload.key: resident.activity for resident in residents}
     if use is not None:
-        return {
-            r.workload.key: min(1.0, sum(use.get(pid, 0.0) for pid in r.pids))
-            if r.certain
-            else None
-            for r in residents
-        }
-    if gpu.vgpus and len(residents) == len(gpu.vgpus):
-        return {
-            resident.workload.key: guest.sm_ratio
-            for resident, guest in zip(residents, gpu.vgpus, strict=True)
-        }
+        return {r.workload.key: _of_processes(r, use) for r in residents}
+    if len(residents) > 1:
+        return {r.workload.key: None for r in residents}
     busy = next((gpu.value(name) for name in BUSY if name in gpu.readings), None)
-    return {r.workload.key: busy if len(residents) == 1 else None for r in residents}
+    return _shared(busy, 1.0, residents, before)
 
 
-def _of_instance(
-    place: Place, slices: int, residents: Sequence[Resident], before: Sequence[Resident]
-) -> dict[str, float | None]:
-    """The activity of a MIG instance, shared by all that were on it since the last tick."""
-    values = place.instance.values if place.instance else {}
-    busy = next((values[name] for name in BUSY if name in values), None)
-    now, then = ({r.workload.key for r in those} for those in (residents, before))
-    weights = {key: 1.0 if key in then or not then else HALF for key in now}
-    weights |= dict.fromkeys(then - now, HALF)
+def _of_processes(resident: Resident, use: Use) -> float | None:
+    if not resident.certain:
+        return None
+    return min(1.0, sum(use.get(pid, 0.0) for pid in resident.pids))
+
+
+def _shared(
+    busy: float | None, size: float, residents: Sequence[Resident], before: Sequence[Resident]
+) -> Activities:
+    """The activity of a place, shared by all that were on it since the last tick."""
+    now, then = ({r.workload.key: None for r in those} for those in (residents, before))
+    weights = {key: 1.0 if key in then and key in now else HALF for key in {**now, **then}}
     if busy is None:
-        return dict.fromkeys(now)
+        return dict(now)
     whole = sum(weights.values())
-    return {key: busy * place.slices / slices * weight / whole for key, weight in weights.items()}
+    return {key: busy * size * weight / whole for key, weight in weights.items()}
 
 
 def _departed(
-    occupied: Occupancy,
-    use: Use,
-    owner_of: Callable[[int], Workload | None],
-    account_of: AccountOf,
-) -> Iterator[Holder]:
-    """The last activity of processes that have ended since the last tick."""
-    residents = occupied.residents()
-    present = {pid for resident in residents for pid in resident.pids}
-    alone = residents[0].workload if len(residents) == 1 else UNKNOWN_WORKLOAD
+    gpu: MergedGpu, occupied: Occupancy, use: Use, owner_of: Callable[[int], Workload | None]
+) -> Iterator[tuple[Workload, float]]:
+    """The last activity of processes that have ended since the last tick.
+
+    One that nobody could look up while it lived is of whoever has the board for itself.
+    """
+    present = {process.pid for process in gpu.processes or ()}
+    sole = [resident.workload for resident in occupied.residents() if resident.sole]
+    unnamed = sole[0] if len(sole) == 1 else UNKNOWN_WORKLOAD
     for pid, ratio in use.items():
-        if pid not in present and ratio > 0 and (residents or owner_of(pid)):
-            yield Holder(account_of(owner_of(pid) or alone), 0, min(1.0, ratio))
-
-
-def _each_once(holders: Iterable[Holder]) -> tuple[Holder, ...]:
-    """Holders of one account as one: a workload may hold several MIG instances of a board."""
-    merged: dict[object, Holder] = {}
-    for holder in holders:
-        before = merged.get(holder.account)
-        merged[holder.account] = holder if before is None else _together(before, holder)
-    return tuple(merged.values())
-
-
-def _together(one: Holder, other: Holder) -> Holder:
-    known = None not in (one.activity, other.activity)
-    return replace(
-        one,
-        parts=one.parts + other.parts,
-        activity=(one.activity or 0.0) + (other.activity or 0.0) if known else None,
-        memory_bytes=one.memory_bytes + other.memory_bytes,
-        links={**other.links, **one.links},
-    )
+        if pid not in present and ratio > 0:
+            yield owner_of(pid) or unnamed, ratio

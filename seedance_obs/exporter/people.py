@@ -18,6 +18,7 @@ class People:
         self._owners = owners
         self._lock = threading.Lock()
         self._owned: dict[int, tuple[Workload, float]] = {}
+        self._pods: dict[tuple[str, str], Workload] = {}  # that run something now
 
     @property
     def host_pids(self) -> bool | None:
@@ -37,6 +38,11 @@ class People:
             before = self._owned
             found = {pid: self._owners.owner(pid) for pid in pids}
             self._owners.keep(pids)
+            running = sorted(
+                {owner.key: owner for owner in found.values() if owner and owner.pod}.values(),
+                key=lambda owner: owner.started_at,
+            )
+            self._pods = {(owner.namespace, owner.pod): owner for owner in running}
             self._owned = {
                 pid: known
                 for pid, known in before.items()
@@ -56,4 +62,5 @@ class People:
     def pod(self, namespace: str, pod: str, container: str) -> Workload | None:
         """The workload of a pod by name; None where it is known to have ended."""
         with self._lock:
-            return self._owners.pod(namespace, pod, container)
+            running = self._pods.get((namespace, pod))
+            return running or self._owners.pod(namespace, pod, container)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from seedance_obs.exporter.view import QuotaRow
 from seedance_obs.merge import MergedGpu
-from seedance_obs.sources.procfs import read_start
+from seedance_obs.sources.procfs import read_process
 from seedance_obs.sources.quota_reader import QuotaReader
 from seedance_obs.sources.quotas import Quota, mig_quota, over
 from seedance_obs.sources.readings import MigReadings
@@ -109,14 +109,14 @@ class QuotaWatch:
         if seat.instance is not None:
             found["mig"] = mig_quota(seat.instance, seat.gpu.mig_slices)
         for pid in seat.pids[:1]:
-            started = read_start(self._proc_root, pid)
-            if started is None:
+            process = read_process(self._proc_root, pid)
+            if process is None:
                 continue
             workload = seat.workload
             for quota in self._reader.quotas(
                 pid,
-                started.start_ticks,
-                workload.cgroup or None,
+                process.start_ticks,
+                process.cgroup,
                 pod_uid=workload.uid if workload.kind == "pod" else "",
                 container=workload.container,
             ):

@@ -5,8 +5,9 @@ device may be told late, or stay listed for half an hour after the end, so a cla
 processes of another pod contradict is dropped.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import GpuProcess, MigReadings
@@ -46,6 +47,8 @@ class Resident:
     pids: list[int] = field(default_factory=list)
     memory_bytes: int = 0
     certain: bool = True  # False: the pids are those of this workload or of another one beside it
+    sole: bool = False  # it was given the whole place for itself
+    activity: float | None = None  # of a virtual machine, as its host's driver says
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,19 @@ def occupancy(
     """Who is where on a board; None where that cannot be told.
 
     `claims_on` answers None while who was given a place cannot be told, though it could before;
-    `has_ended` is asked of those that run nothing.
+    `has_ended` is asked of those that run nothing. A process on an instance that nobody lists
+    makes the whole board one of which that cannot be told.
     """
     places = places_of(gpu)
-    computing = [process for process in gpu.processes or () if not process.graphics]
+    computing: defaultdict[int | None, list[GpuProcess]] = defaultdict(list)
+    for process in gpu.processes or ():
+        if not process.graphics:
+            computing[process.gpu_instance if gpu.mig else None].append(process)
     found, dropped, told = [], 0, gpu.processes is not None
+    placed = 0
     for place in places:
-        here = [process for process in computing if _is_at(process, place)]
+        here = _at(place, computing)
+        placed += len(here)
         owners = [owner_of(process.pid) for process in here]
         claims = claims_on(place)
         if claims is None and not any(owners):
@@ -85,7 +94,9 @@ def occupancy(
         kept = _believable(claims or (), owners)
         dropped += len(claims or ()) - len(kept)
         told = told or bool(kept)
-        found.append((place, tuple(_residents(here, owner_of, kept, has_ended))))
+        found.append((place, tuple(_residents(here, owners, kept, has_ended))))
+    if placed < sum(map(len, computing.values())):
+        return None
     if gpu.vgpus:
         found[0] = (places[0], tuple(_guests(gpu)))
     return Occupancy(tuple(found), _slices(gpu, places), dropped) if told else None
@@ -103,49 +114,61 @@ def _slices(gpu: MergedGpu, places: Sequence[Place]) -> int:
     return max(taken, gpu.mig_slices or taken) if gpu.mig else 1
 
 
-def _is_at(process: GpuProcess, place: Place) -> bool:
+def _at(place: Place, computing: Mapping[int | None, list[GpuProcess]]) -> list[GpuProcess]:
+    """The processes of a place, of those on each GPU instance."""
     instance = place.instance
     if instance is None:
-        return True
-    compute = (process.compute_instance, instance.compute_instance)
-    return process.gpu_instance == instance.gpu_instance and (
-        None in compute or compute[0] == compute[1]
-    )
+        return computing.get(None, [])
+    here = computing.get(instance.gpu_instance, [])
+    if instance.compute_instance is None:
+        return here
+    compute = (instance.compute_instance, None)
+    return [process for process in here if process.compute_instance in compute]
 
 
 def _believable(claims: Sequence[Claim], owners: Iterable[Workload | None]) -> list[Claim]:
-    """The claims that no living process of another pod contradicts."""
-    pods = [owner for owner in owners if owner is not None and owner.kind == "pod"]
+    """The claims that no living process of another pod (or job, of a job) contradicts.
+
+    A pod whose name nobody knows contradicts nothing: it may be the very one.
+    """
+    named: defaultdict[str, set[object]] = defaultdict(set)
+    for owner in owners:
+        if owner is not None and (owner.pod or owner.kind != "pod"):
+            named[owner.kind].update(_names(owner))
     return [
         claim
         for claim in claims
-        if claim.shared or not pods or any(_same(claim.workload, pod) for pod in pods)
+        if claim.shared
+        or not (others := named.get(claim.workload.kind))
+        or not others.isdisjoint(_names(claim.workload))
     ]
 
 
-def _same(claimed: Workload, running: Workload) -> bool:
-    if claimed.key == running.key:
-        return True
-    named = (running.namespace, running.pod)
-    return any(named) and (claimed.namespace, claimed.pod) == named
+def _names(workload: Workload) -> Iterator[object]:
+    """What two accounts of one workload have in common: the key, the pod's name, the job's id."""
+    yield workload.key
+    if workload.namespace or workload.pod:
+        yield workload.namespace, workload.pod
+    if workload.slurm_job:
+        yield workload.slurm_job
 
 
 def _residents(
     processes: Sequence[GpuProcess],
-    owner_of: Callable[[int], Workload | None],
+    owners: Sequence[Workload | None],
     claims: Sequence[Claim],
     has_ended: Callable[[Workload], bool],
 ) -> list[Resident]:
     residents: dict[str, Resident] = {}
     strangers = []
-    for process in processes:
-        owner = owner_of(process.pid)
+    for process, owner in zip(processes, owners, strict=True):
         if owner is None:
             strangers.append(process)
         else:
             _put(residents, owner, process)
-    running = [resident.workload for resident in residents.values()]
-    idle = [c.workload for c in claims if not any(_same(c.workload, w) for w in running)]
+    _name_the_nameless(residents, claims)
+    running = {name for resident in residents.values() for name in _names(resident.workload)}
+    idle = [c.workload for c in claims if running.isdisjoint(_names(c.workload))]
     idle = [workload for workload in idle if not has_ended(workload)]
     for workload in idle:
         residents[workload.key] = Resident(workload, certain=not strangers or len(idle) == 1)
@@ -153,7 +176,33 @@ def _residents(
     unknown = idle[0] if len(idle) == 1 else UNKNOWN_WORKLOAD
     for process in strangers if len(idle) < 2 else ():
         _put(residents, unknown, process)
+    given = {name for claim in claims if not claim.shared for name in _names(claim.workload)}
+    for resident in residents.values():
+        resident.sole = not given.isdisjoint(_names(resident.workload))
     return list(residents.values())
+
+
+def _name_the_nameless(residents: dict[str, Resident], claims: Sequence[Claim]) -> None:
+    """Give the only pod without a name the only name that is left over."""
+    nameless = [
+        resident
+        for resident in residents.values()
+        if resident.workload.kind == "pod" and not resident.workload.pod
+    ]
+    running = {name for resident in residents.values() for name in _names(resident.workload)}
+    over = [
+        claim.workload
+        for claim in claims
+        if claim.workload.pod and running.isdisjoint(_names(claim.workload))
+    ]
+    if len(nameless) == len(over) == 1:
+        named = over[0]
+        nameless[0].workload = replace(
+            nameless[0].workload,
+            namespace=named.namespace,
+            pod=named.pod,
+            container=nameless[0].workload.container or named.container,
+        )
 
 
 def _put(residents: dict[str, Resident], workload: Workload, process: GpuProcess) -> None:
@@ -163,6 +212,12 @@ def _put(residents: dict[str, Resident], workload: Workload, process: GpuProcess
 
 
 def _guests(gpu: MergedGpu) -> Iterable[Resident]:
+    """The virtual machines of a vGPU host; one may have several virtual GPUs of a board."""
+    found: dict[str, Resident] = {}
     for guest in gpu.vgpus or ():
         workload = Workload("vgpu", guest.vm_id or guest.vgpu_uuid, 0)
-        yield Resident(workload, memory_bytes=guest.memory_bytes or 0)
+        resident = found.setdefault(workload.key, Resident(workload, activity=0.0))
+        resident.memory_bytes += guest.memory_bytes or 0
+        known = resident.activity is not None and guest.sm_ratio is not None
+        resident.activity = (resident.activity or 0.0) + (guest.sm_ratio or 0.0) if known else None
+    return found.values()

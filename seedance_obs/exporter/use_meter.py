@@ -19,6 +19,10 @@ class _Window:
     told: bool = False
     busy: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
 
+    def clear(self) -> None:
+        """Begin anew."""
+        self.seconds, self.busy = 0.0, defaultdict(float)
+
 
 class UseMeter:
     """Seconds that each process kept each board busy; safe for one adder and one taker."""
@@ -38,9 +42,12 @@ class UseMeter:
                     continue
                 elapsed = snapshot.taken_at - window.read_at
                 window.read_at = snapshot.taken_at
-                window.seconds += elapsed
                 window.told = gpu.process_use is not None
-                for use in gpu.process_use or ():
+                if gpu.process_use is None:
+                    window.clear()
+                    continue
+                window.seconds += elapsed
+                for use in gpu.process_use:
                     window.busy[use.pid] += use.sm_ratio * elapsed
 
     def take(self, uuid: str) -> Mapping[int, float] | None:
@@ -50,5 +57,5 @@ class UseMeter:
             if window is None or not window.told:
                 return None
             seconds, busy = window.seconds, window.busy
-            window.seconds, window.busy = 0.0, defaultdict(float)
+            window.clear()
         return {pid: min(1.0, part / seconds) for pid, part in busy.items()} if seconds else {}

@@ -87,6 +87,7 @@ class WorkloadAccount:
     balance: Balance
     metered: bool
     intensity: float | None  # relative to the GPU's sharers, while it is learned and used
+    memory_bytes: int | None = None  # held now; None for what has ended
 
 
 @dataclass(frozen=True, slots=True)

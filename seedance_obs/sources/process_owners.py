@@ -103,13 +103,15 @@ class ProcessOwners:
         if uids is not None and not uids:
             return None
         names = (namespace, pod, container)
-        found = [workload for uid in uids or () if (workload := self._pod(uid, names))]
+        found = [
+            self._pod(uid, names) or Workload("pod", uid, 0, *names) for uid in sorted(uids or ())
+        ]
         by_name = Workload("pod", f"{namespace}.{pod}", 0, *names)
         return max(found, key=lambda workload: workload.started_at, default=by_name)
 
     def pod_alive(self, uid: str) -> bool | None:
-        """Whether a pod has a cgroup now; None where no pods' cgroups can be seen."""
-        return self._containers.pod_alive(uid)
+        """Whether a pod has a cgroup now; None where no pods' cgroups can be seen, or its UID."""
+        return self._containers.pod_alive(uid) if "." not in uid else None
 
     def _pod(self, uid: str, names: tuple[str, str, str]) -> Workload | None:
         known = self._known.get(("pod", uid))

@@ -1,46 +1,35 @@
-"""Our own attribution over the readings: each board's account, told of every second."""
+"""Our own attribution of a simulated machine: the whole node, and a split by activity alone."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
 from math import lcm
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from seedance_obs.attribution import board as boards
-from seedance_obs.attribution import intensity
+from seedance_obs.attribution.board import BoardAccount
 from seedance_obs.attribution.tick import EnergyReading, Holder, Tick
 from seedance_obs.sources.sim.machine import Machine
-from tests.bench.sim_readings import BoardReading, Second, read_seconds
+from tests.attribution.simulated_node import Bill, Course, simulated_node
+from tests.bench.sim_readings import BoardReading, Second
 
 MICROSECONDS = 1_000_000
 GAP_US = 10 * MICROSECONDS
 
 
-@dataclass(frozen=True)
-class Bill:
-    """Joules by tenant under the two contracts: for use alone, and with what was reserved."""
-
-    use: Counter[str] = field(default_factory=Counter)
-    reservation: Counter[str] = field(default_factory=Counter)
+def ours(machine: Machine, seconds: Collection[int]) -> Course:
+    """What the exporter of a machine makes of it up to the last of these seconds from its epoch."""
+    with TemporaryDirectory() as folder, simulated_node(machine, Path(folder)) as node:
+        return node.course(seconds)
 
 
-def ours(machine: Machine, seconds: int) -> Bill:
-    """What each tenant of a machine owes after so many seconds from its epoch."""
-    return account_for(
-        read_seconds(machine, seconds),
-        lambda: boards.BoardAccount(gap_us=GAP_US, weigh=intensity.Intensities()),
-    )
+def by_activity_alone(seconds: Sequence[Second]) -> Bill:
+    """Boards split by activity, without learning who burns more for the same activity.
 
-
-def by_activity_alone(machine: Machine, seconds: int) -> Bill:
-    """The same, without learning who burns more for the same activity."""
-    return account_for(read_seconds(machine, seconds), lambda: boards.BoardAccount(gap_us=GAP_US))
-
-
-def account_for(seconds: Sequence[Second], open_account: Callable[[], boards.BoardAccount]) -> Bill:
-    """The bill of all boards; the accounts of a board are written `TENANT/WORKLOAD/RUN`."""
+    The accounts of a board are written `TENANT/WORKLOAD/RUN`.
+    """
     bill = Bill()
     for gpu in range(len(seconds[0])):
-        board = open_account()
+        board = BoardAccount(gap_us=GAP_US)
         for tick in _ticks(seconds, gpu):
             board.advance(tick)
         for account, balance in board.balances().items():

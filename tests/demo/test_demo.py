@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,13 @@ COMMAND = [sys.executable, "-m", "seedance_obs", "demo"]
 
 
 @pytest.fixture
-def scratch(tmp_path) -> Path:
-    """Where the demo makes its temporary folder; also a mark on every process it starts."""
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    return folder
+def scratch() -> Iterator[Path]:
+    """Where the demo makes its temporary folder; also a mark on every process it starts.
+
+    It is short, so that there is room for the kubelets' sockets below it.
+    """
+    with tempfile.TemporaryDirectory(prefix="sd-") as folder:
+        yield Path(folder)
 
 
 def environment(scratch: Path, **more: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from seedance_obs.exporter.residency import UNKNOWN_WORKLOAD, Claim, occupancy
-from seedance_obs.sources.readings import GpuProcess
+from seedance_obs.sources.readings import GpuProcess, VgpuInstance
 from tests.exporter.boards import JOB, SPEECH, VISION, board, instance, running
 
 OWNERS = {1: VISION, 2: VISION, 3: SPEECH, 4: JOB}
@@ -57,6 +57,41 @@ def test_a_stale_claim_gives_way_to_a_living_process_of_another_pod():
 def test_claims_of_a_shared_board_stand_beside_processes_of_other_pods():
     claims = [Claim(VISION, shared=True), Claim(SPEECH, shared=True)]
     assert on(board(processes=running(3)), claims) == [(SPEECH, [3]), (VISION, [])]
+
+
+def test_a_pod_that_only_its_uid_is_known_of_gets_the_name_that_is_left_over():
+    nameless = dataclasses.replace(VISION, namespace="", pod="")
+    owners = {1: nameless, 3: SPEECH}
+    claims = [
+        Claim(dataclasses.replace(VISION, uid="told"), shared=True),
+        Claim(SPEECH, shared=True),
+    ]
+    found = occupancy(board(processes=running(1, 3)), owners.get, lambda _place: claims)
+    assert [resident.workload for resident in found.residents()] == [VISION, SPEECH]
+    assert found.dropped_claims == 0
+    exclusive = occupancy(board(processes=running(1)), owners.get, lambda _place: claims[:1])
+    assert [resident.workload for resident in exclusive.residents()] == [VISION]
+
+
+def test_a_slurm_job_is_there_once_though_its_map_does_not_know_when_it_began():
+    told = dataclasses.replace(JOB, started_at=0)
+    assert on(board(processes=running(4)), [Claim(told)]) == [(JOB, [4])]
+    other = dataclasses.replace(JOB, uid="43", slurm_job="43", started_at=0)
+    found = occupancy(board(processes=running(4)), OWNERS.get, lambda _place: [Claim(other)])
+    assert ([r.workload for r in found.residents()], found.dropped_claims) == ([JOB], 1)
+
+
+def test_a_board_with_a_process_on_an_instance_that_nobody_lists_is_not_called_free():
+    gpu = board(mig=(instance(2, 3),), mig_slices=7, processes=running(1))
+    assert occupancy(gpu, OWNERS.get, lambda _place: ()) is None
+
+
+def test_a_virtual_machine_with_two_virtual_gpus_of_a_board_is_one_resident():
+    guests = (VgpuInstance("v1", "vm", 10, 0.25), VgpuInstance("v2", "vm", 20, 0.5))
+    (resident,) = occupancy(
+        board(vgpus=guests, processes=()), OWNERS.get, lambda _p: ()
+    ).residents()
+    assert (resident.memory_bytes, resident.activity) == (30, 0.75)
 
 
 def test_a_service_on_a_pods_board_does_not_drive_the_pod_out():

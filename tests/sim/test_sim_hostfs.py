@@ -103,7 +103,7 @@ def test_a_process_names_its_user_and_its_start(tmp_path: Path) -> None:
         fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
         starts[(folder / "comm").read_text().strip()] = (users[uid], int(fields[19]))
     booted = int(machine.uptime_s) * 100
-    assert starts["thumbnails"] == ("vision", booted + 400)
+    assert starts["thumbnails"] == ("vision", booted - 200)
     assert starts["eval-sweep"] == ("research", booted + 1300)
     assert starts["monte-carlo"] == ("risk", booted - 200)
     stat = (tmp_path / "proc/stat").read_text()

@@ -102,7 +102,12 @@ def _time(view: NodeView) -> Iterator[Metric]:
     )
     memory = CounterMetricFamily(
         "seedance_workload_gpu_memory_byte_seconds",
-        "GPU memory held, times how long; its rate is the memory in use.",
+        "GPU memory held, times how long it was held.",
+        labels=ON_A_GPU,
+    )
+    used = GaugeMetricFamily(
+        "seedance_workload_gpu_memory_used_bytes",
+        "GPU memory held now; absent once a workload has ended.",
         labels=ON_A_GPU,
     )
     for account in view.attribution.workload_accounts:
@@ -110,7 +115,9 @@ def _time(view: NodeView) -> Iterator[Metric]:
         seconds.add_metric([*labels, "active"], balance.active_us / 1e6)
         seconds.add_metric([*labels, "reserved"], balance.reserved_us / 1e6)
         memory.add_metric(labels, balance.memory_byte_us / 1e6)
-    yield from (seconds, memory)
+        if account.memory_bytes is not None:
+            used.add_metric(labels, account.memory_bytes)
+    yield from (seconds, memory, used)
 
 
 def _traffic(view: NodeView) -> Metric:

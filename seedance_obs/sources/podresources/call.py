@@ -17,7 +17,7 @@ from seedance_obs.sources.podresources.wire import SERVICE, grpc_library
 
 _DETAIL_CHARACTERS = 200
 _PROBE_SECONDS = 1.0
-_PATH_BYTES = 107  # unix(7): sun_path, less its closing zero
+SOCKET_PATH_BYTES = 107  # unix(7): sun_path, less its closing zero
 _BROKEN = ("UNAVAILABLE", "INTERNAL", "CANCELLED")  # the connection, not the answer
 
 
@@ -45,10 +45,10 @@ class KubeletSocket:
         Raises:
             SourceUnavailableError: there is none that this process can see.
         """
-        if len(os.fsencode(os.path.abspath(self._path))) > _PATH_BYTES:
+        if len(os.fsencode(os.path.abspath(self._path))) > SOCKET_PATH_BYTES:
             raise SourceUnavailableError(
-                f"{self._path} is longer than the {_PATH_BYTES} bytes that a socket's path may "
-                "have: mount or link the kubelet's directory under a shorter one"
+                f"{self._path} is longer than the {SOCKET_PATH_BYTES} bytes that a socket's path "
+                "may have: mount or link the kubelet's directory under a shorter one"
             )
         try:
             mode = os.stat(self._path).st_mode
