@@ -90,9 +90,10 @@ class PowerFit:
     def fitted_base(self, residual: float | None) -> float | None:
         """The base that straight lines above it say, in watts of a wholly held board.
 
-        `residual` as for `hypotheses`. None where curves above the base that is known explain the
-        ticks better, since the start of a curve looks like a base, and where the activities vary
-        too little to tell: what a steady account draws looks like a base too.
+        `residual` as for `hypotheses`. None where the activities vary too little to tell, since
+        what a steady account draws looks like a base, as does the start of a curve: so None too
+        where curves above the base that was seen explain the ticks better, or where none was seen
+        and curves above a lower one explain them about as well.
         """
         residual = self._first_residual if residual is None else residual
         pull = self._pull(residual)
@@ -104,8 +105,14 @@ class PowerFit:
             return None
         # The pull is worth so much at this residual only: at a smaller one it would be stronger.
         scale = max(line.residual, least, residual) / self._independent_ticks
-        if DEVIATIONS * sqrt(scale * spread[0]) >= BASE_ERROR * self.active_watts:
+        allowed = BASE_ERROR * self.active_watts
+        if DEVIATIONS * sqrt(scale * spread[0]) >= allowed:
             return None
+        if self._base is None:
+            lower = PowerFit(self._moments, base_watts=max(line.answer[-1] - allowed, 0.0))
+            curve = lower._fit(pull, curved=True)
+            if curve.residual <= LIKELY * max(line.residual, least):
+                return None
         return (self._base or 0.0) + line.answer[-1]
 
     @property

@@ -24,17 +24,11 @@ SUM_ERROR = 1e-4  # of the goals, which are only aimed at
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What is known of a board at present.
+    """What is known of a board at present."""
 
-    Attributes:
-        base_watts: What it draws while held and inactive.
-        certainty: From 0 to 1, how sure the draws are; as far as 1 the base goes by parts.
-        hypotheses: Those that are likely; none while too little was seen.
-    """
-
-    base_watts: float = 0.0
-    certainty: float = 0.0
-    hypotheses: Sequence[Hypothesis] = ()
+    base_watts: float = 0.0  # what it draws, wholly held, while nobody is active
+    certainty: float = 0.0  # 0 to 1: how sure the draws are, and so how far base goes by parts
+    hypotheses: Sequence[Hypothesis] = ()  # the likely ones; none while too little was seen
 
 
 @dataclass(slots=True)
@@ -78,6 +72,8 @@ class Settlement:
 
         Its time has passed. Only what is `final` counts as given; else it was but a question.
         """
+        for account in [a for a in self._past if a not in activities and a not in parts]:
+            self.forget(account)
         fade = exp(-self._since / FADE_SECONDS)
         lasted = fade * self._seconds + seconds
         tick = _Tick(activities, parts, watts, seconds, self._never_active(activities, parts))
@@ -91,8 +87,9 @@ class Settlement:
         return dict(zip(sums, joules, strict=True))
 
     def forget(self, account: Hashable) -> None:
-        """Drops an account that has ended, with what it may have been given too much."""
-        self._past.pop(account, None)
+        """Lets an account go, and all that was open: the others do not owe it to each other."""
+        if account in self._past:
+            self._past, self._seconds = {}, 0.0
 
     def _never_active(
         self, activities: Mapping[Hashable, float], parts: Mapping[Hashable, float]

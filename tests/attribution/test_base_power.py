@@ -1,3 +1,5 @@
+from random import Random
+
 import pytest
 
 from seedance_obs.attribution.base_power import BasePower
@@ -48,18 +50,21 @@ def test_where_everybody_varies_the_base_is_known_without_rest():
 
 
 def test_what_a_steady_account_draws_is_not_taken_for_base():
-    sharers = [Sharer(steady(0.13), 220), Sharer(levels_of_seconds(), 110)]
+    sharers = [Sharer(steady(0.13), 220), Sharer(burst(9.7, 0.5, 0.32), 110)]
     assert fitted(Board(sharers, 25.0, noise=0.003), 10 * MINUTES) == (None, None)
 
 
-def levels_of_seconds():
-    return burst(9.7, 0.5, 0.32)
-
-
 def test_a_curve_above_the_seen_base_is_not_taken_for_more_base():
-    from random import Random
-
     sharers = [Sharer(levels(Random(3), 4, 0.05, 0.45), 300, 0.6), Sharer(steady(0.0), 1)]
     board = Board(sharers, 30.0, noise=0.002, rest_s=20)
     for base in fitted(board, 10 * MINUTES):
         assert base == pytest.approx(30, rel=0.03)
+
+
+def test_the_start_of_a_curve_is_not_taken_for_a_base_that_nobody_saw():
+    sharers = [
+        Sharer(burst(67, 0.28, 0.46), 260, 0.82),
+        Sharer(levels(Random(1), 5, 0.11, 0.16), 390, 0.82),
+    ]
+    for base in fitted(Board(sharers, 16.0), 10 * MINUTES):
+        assert base is None or base == pytest.approx(16, abs=5)
