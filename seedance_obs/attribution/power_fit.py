@@ -43,7 +43,7 @@ class Hypothesis:
 
     Attributes:
         draws: By account; one that is not here has shown too little.
-        stray_watts: What burns whatever anybody does, by this hypothesis, and may be anybody's.
+        stray_watts: What may burn at the most whatever anybody does, and may be anybody's.
         residual: The mean square of what is left unexplained, in watts squared.
     """
 
@@ -188,7 +188,9 @@ class PowerFit:
                 draws[account] = Draw(linear, root, error / watts)
             else:
                 draws[account] = Draw(error / self.mean_activities[i], 0.0, 1.0)
-        stray = fit.answer[-1] * self._moments.product(ONE, PARTS) if fit.stray else 0.0
+        stray = 0.0
+        if fit.stray:
+            stray = (fit.answer[-1] + scale * sqrt(spread[-1])) * self._moments.product(ONE, PARTS)
         return Hypothesis(draws, stray, residual)
 
     def _directions(self, fit: "_Fit") -> list[list[float]]:
@@ -200,6 +202,8 @@ class PowerFit:
             if fit.curved:
                 row[len(self.columns) + i] = self._moments.product(ONE, self._roots[i])
             rows.append(row)
+        if fit.stray:
+            rows.append([*[0.0] * (len(fit.answer) - 1), 1.0])
         return rows
 
     def _biases(self) -> list[float] | None:

@@ -234,7 +234,7 @@ def random_board(seed):
     return Board(sharers, random.uniform(0, 40), seed=seed, rest_s=rest)
 
 
-@pytest.mark.parametrize("seed", [*range(30), 1007, 1067, 1140, 1155, 5148, 7186])
+@pytest.mark.parametrize("seed", [*range(30), 1007, 1067, 1140, 1155, 5148, 7186, 8122])
 def test_no_board_is_split_worse_than_by_activity_by_more_than_one_percent(seed):
     board = random_board(seed)
     ours, plain = errors(board, 6 * MINUTES)
