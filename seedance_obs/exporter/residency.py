@@ -131,6 +131,8 @@ def _believable(claims: Sequence[Claim], owners: Iterable[Workload | None]) -> l
 
     A pod whose name nobody knows contradicts nothing: it may be the very one.
     """
+    if all(claim.shared for claim in claims):
+        return list(claims)
     named: defaultdict[str, set[object]] = defaultdict(set)
     for owner in owners:
         if owner is not None and (owner.pod or owner.kind != "pod"):
