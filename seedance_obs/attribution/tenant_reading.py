@@ -152,8 +152,10 @@ def _cgroup_condition(where: str, texts: Sequence[str]) -> tuple[Condition, set[
 def _tenant(where: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         _refuse(where, "a name is", repr(value))
+    if not value.isprintable():
+        _refuse(where, "a name of printable characters is", repr(value))
     if value in RESERVED:
-        _refuse(where, f"a name other than {' and '.join(RESERVED)} is", repr(value))
+        _refuse(where, f"a name other than {', '.join(RESERVED)} is", repr(value))
     if len(value) > LONGEST_TENANT:
         _refuse(where, f"a name of {LONGEST_TENANT} characters at most is", len(value))
     return value

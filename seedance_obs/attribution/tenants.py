@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.attribution.host import SYSTEM
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED
 from seedance_obs.workload import Workload
 
 UNKNOWN = "unknown"
-RESERVED = (UNALLOCATED, UNOBSERVED)
+RESERVED = (UNALLOCATED, UNOBSERVED, SYSTEM)
 LONGEST_TENANT = 128  # characters
 NAMED_FACTS = ("namespace", "pod", "image", "kind", "slurm_account", "user")
 CGROUP = "cgroup"
@@ -52,7 +53,7 @@ class TenantRules:
     _known: dict[Workload, str] = field(default_factory=dict, compare=False, repr=False)
 
     def tenant_of(self, workload: Workload) -> str:
-        """The tenant of a workload: any text of 1 to 128 characters, but no reserved name.
+        """The tenant of a workload: 1 to 128 printable characters, but no reserved name.
 
         A rule that would lead to another text does not match.
         """
@@ -112,4 +113,5 @@ def _apply(rule: Rule, facts: Mapping[str, str]) -> str:
 
 
 def _may_be(tenant: str) -> bool:
-    return bool(tenant.strip()) and len(tenant) <= LONGEST_TENANT and tenant not in RESERVED
+    said = bool(tenant.strip()) and tenant.isprintable()
+    return said and len(tenant) <= LONGEST_TENANT and tenant not in RESERVED

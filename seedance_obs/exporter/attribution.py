@@ -4,10 +4,10 @@
 `view` on the one that assembles.
 """
 
-import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,30 @@ from seedance_obs.attribution.tick import EnergyReading, Holder, Tick
 from seedance_obs.exporter.books import Books
 from seedance_obs.exporter.checkpoint import Checkpoint
 from seedance_obs.exporter.claims import Claims, given_to_jobs, given_to_pods
+from seedance_obs.exporter.faults import Faults
 from seedance_obs.exporter.holders import holders_of
 from seedance_obs.exporter.host_energy import HostEnergy
 from seedance_obs.exporter.link_classes import link_classes
 from seedance_obs.exporter.people import People
 from seedance_obs.exporter.quota_watch import QuotaWatch, Seat
 from seedance_obs.exporter.residency import Occupancy, occupancy
-from seedance_obs.exporter.roster import Roster
+from seedance_obs.exporter.roster import Known, Roster
 from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.use_meter import UseMeter
-from seedance_obs.exporter.view import AttributionView, LocatedGpu, ShownWorkload, SourceState
+from seedance_obs.exporter.view import (
+    AttributionView,
+    HostEnergyView,
+    LocatedGpu,
+    ShownWorkload,
+    SourceState,
+)
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import SourceSnapshot
-from seedance_obs.sources.slurm import read_job_map
+from seedance_obs.sources.slurm import MappedGpu, read_job_map
 from seedance_obs.tenant_file import TenantFile
 from seedance_obs.topology.model import Topology
 from seedance_obs.workload import Workload
 
-LOG = logging.getLogger(__name__)
 CLAIMS_SECONDS = 5.0  # how long it is believed that a pod has not ended
 KUBELET_PATIENCE_SECONDS = 1800.0  # its pods outlive a kubelet that is down for a while
 
@@ -52,34 +58,59 @@ class Parts:
 
 
 class Attribution:
-    """The books of a node, and what is needed to keep them."""
+    """The books of a node, and what is needed to keep them; they go on from what was `kept`.
 
-    def __init__(self, parts: Parts, *, workload_limit: int, shapley: bool) -> None:
+    Raises:
+        Exception: what was kept cannot be taken up as a whole.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        *,
+        workload_limit: int,
+        shapley: bool,
+        kept: Mapping[str, Any] | None = None,
+    ) -> None:
         self._parts = parts
         self._workload_limit = workload_limit
         self._shapley = shapley
         self._use = UseMeter()
         self._traffic = TrafficMeter()
         self._claims = Claims([], parts.people.pod, pods_told=False)
-        self._claimed: tuple[float, float] | None = None
+        self._claimed: object = None  # what they were made of
+        self._jobs: Mapping[MappedGpu, tuple[str, ...]] = {}
+        self._job_map_up: bool | None = None  # None until it was read
         self._ticked_at: float | None = None
         self._dropped_claims = 0
+        self._host = HostEnergyView()
+        self._faults = Faults()
         self._pids: Mapping[str, tuple[int, ...]] = {}
         self._memory: Mapping[tuple[str, str], int] = {}  # held now, by board and account
         self._links: dict[str, Mapping[str, str]] = {}  # those who have just left had them
         self._before: dict[str, Occupancy | None] = {}
         self._unwatched: set[str] = set()  # boards as they were kept, until they are seen again
-        self._restore()
+        if kept is not None:
+            self._restore(kept)
 
     def observe(self, snapshot: SourceSnapshot) -> None:
         """Look up the processes of a pass while they live, and add up what they used."""
-        self._parts.people.observe(snapshot)
-        self._use.add(snapshot)
+        with self._faults.kept_to("processes"):
+            self._parts.people.observe(snapshot)
+        with self._faults.kept_to("process use"):
+            self._use.add(snapshot)
 
     def refresh(self, now: float) -> None:
-        """Read what may block or changes slowly: quotas, and the host's energy."""
-        self._parts.quotas.refresh()
-        self._parts.host.advance(dict(self._parts.roster.known()), self._pids, now)
+        """Read what may block or changes slowly: Slurm's job map, quotas, the host's energy."""
+        parts = self._parts
+        if parts.job_map is not None:
+            with self._faults.kept_to("job map"):
+                jobs = read_job_map(parts.job_map)
+                self._jobs, self._job_map_up = jobs or {}, jobs is not None
+        with self._faults.kept_to("quotas"):
+            parts.quotas.refresh()
+        with self._faults.kept_to("host energy"):
+            parts.host.advance(dict(parts.roster.known()), self._pids, now)
 
     def advance(
         self,
@@ -91,51 +122,43 @@ class Attribution:
     ) -> None:
         """Book what passed on every board since its last tick, and keep the books.
 
-        `pods` is what the kubelet told last: of its devices, living processes know better.
+        `pods` is what the kubelet told last: of its devices, living processes know better. A fault
+        of one board costs the sight of its holders.
         """
         owned = self._parts.people.owned()
         claims = self._claims_of(pods, now)
         found = [(gpu, self._occupancy(gpu.merged, owned, claims)) for gpu in gpus]
-        links = _links_by_workload(found, topology)
+        links: dict[str, Mapping[str, str]] = {}
+        with self._faults.kept_to("link classes"):
+            links = _links_by_workload(found, topology)
         accounts = _Accounts(self._parts, links={**self._links, **links}, now=now)
         seats: list[Seat] = []
         for gpu, occupied in found:
-            holders, parts = None, 1
-            if occupied is not None:
-                self._dropped_claims += occupied.dropped_claims
-                holders, parts = holders_of(
-                    gpu.merged,
-                    occupied,
-                    self._before.get(gpu.merged.uuid),
-                    self._use.take(gpu.merged.uuid),
-                    owner_of=owned.get,
-                    account_of=accounts.account,
-                    links_of=accounts.links,
-                )
-                seats += _seats(gpu.merged, occupied, holders, accounts.account)
-            self._book(gpu.merged, holders, parts)
+            seats += self._advance(gpu.merged, occupied, owned, accounts)
         self._links = links
         self._before = {gpu.merged.uuid: occupied for gpu, occupied in found}
+        self._dropped_claims = sum(each.dropped_claims for _, each in found if each is not None)
         self._note_seats(seats, now)
         self._let_go(now)
+        # Before the state is kept, since refreshing goes on: nothing is shown that is not kept.
+        self._host = self._parts.host.view(self._shown())
         if self._parts.checkpoint.kept:
             self._parts.checkpoint.save(self._as_state())
 
     def view(self) -> AttributionView:
         """The books as they are now; of too many workloads the newest are hidden."""
-        known = list(self._parts.roster.known().items())
-        shown = dict(known[: self._workload_limit])
+        shown = self._shown()
         books = self._parts.books
         tenants, workload_accounts = books.accounts(shown, self._memory)
         return AttributionView(
             tenants=tuple(tenants),
             workloads=tuple(ShownWorkload(k.workload, k.tenant) for k in shown.values()),
             workload_accounts=tuple(workload_accounts),
-            hidden_workloads=len(known) - len(shown),
+            hidden_workloads=len(self._parts.roster.known()) - len(shown),
             evidence=tuple(books.evidence()),
             dropped_claims=self._dropped_claims,
             shapley=self._shapley,
-            host=self._parts.host.view(shown),
+            host=self._host,
             quotas=self._parts.quotas.view(shown),
         )
 
@@ -149,30 +172,60 @@ class Attribution:
             states["tenants_file"] = SourceState(up=not parts.tenants.fault)
         if parts.checkpoint.kept:
             states["checkpoint"] = SourceState(up=not parts.checkpoint.fault)
-        if parts.job_map is not None:
-            states["slurm_job_map"] = SourceState(up=parts.job_map.is_dir())
+        if self._job_map_up is not None:
+            states["slurm_job_map"] = SourceState(up=self._job_map_up)
         return states
+
+    def _shown(self) -> Mapping[str, Known]:
+        return dict(islice(self._parts.roster.known().items(), self._workload_limit))
 
     def _claims_of(self, pods: SourceSnapshot | None, now: float) -> Claims:
         if pods is not None and now - pods.taken_at > KUBELET_PATIENCE_SECONDS:
             pods = None
-        told_at = -1.0 if pods is None else pods.taken_at
-        due = (told_at, now // CLAIMS_SECONDS)
-        if due != self._claimed:
-            self._claimed = due
-            find = self._parts.people.pod
-            given = [] if pods is None else given_to_pods(pods.containers, find)
-            if self._parts.job_map is not None:
-                given += given_to_jobs(read_job_map(self._parts.job_map) or {})
-            told = pods is not None
-            self._claims = Claims(given, find, pods_told=told, before=self._claims)
+        jobs, told = self._jobs, pods is not None
+        due = (pods.taken_at if pods is not None else None, now // CLAIMS_SECONDS, jobs)
+        with self._faults.kept_to("claims"):
+            if due != self._claimed:
+                find = self._parts.people.pod
+                given = [] if pods is None else given_to_pods(pods.containers, find)
+                given += given_to_jobs(jobs)
+                self._claims = Claims(given, find, pods_told=told, before=self._claims)
+                self._claimed = due
         return self._claims
 
     def _occupancy(
         self, gpu: MergedGpu, owned: Mapping[int, Workload], claims: Claims
     ) -> Occupancy | None:
         has_ended = self._parts.people.has_ended
-        return occupancy(gpu, owned.get, claims.on(gpu), has_ended=has_ended)
+        with self._faults.kept_to(f"occupancy of {gpu.uuid}"):
+            return occupancy(gpu, owned.get, claims.on(gpu), has_ended=has_ended)
+        return None
+
+    def _advance(
+        self,
+        gpu: MergedGpu,
+        occupied: Occupancy | None,
+        owned: Mapping[int, Workload],
+        accounts: "_Accounts",
+    ) -> Sequence[Seat]:
+        """Book one board's tick, and who sat there; nobody is seen where telling them fails."""
+        holders, parts, seats = None, 1, list[Seat]()
+        if occupied is not None:
+            with self._faults.kept_to(f"holders of {gpu.uuid}"):
+                told = holders_of(
+                    gpu,
+                    occupied,
+                    self._before.get(gpu.uuid),
+                    self._use.take(gpu.uuid),
+                    owner_of=owned.get,
+                    account_of=accounts.account,
+                    links_of=accounts.links,
+                )
+                seats = [*_seats(gpu, occupied, told[0], accounts.account)]
+                holders, parts = told
+        with self._faults.kept_to(f"books of {gpu.uuid}"):
+            self._book(gpu, holders, parts)
+        return seats
 
     def _book(self, gpu: MergedGpu, holders: tuple[Holder, ...] | None, parts: int) -> None:
         if gpu.uuid in self._unwatched:
@@ -214,15 +267,15 @@ class Attribution:
             "books": self._parts.books.as_state(),
             "roster": self._parts.roster.as_state(),
             "host": self._parts.host.as_state(),
+            "quotas": self._parts.quotas.as_state(),
             "boot_unix": self._parts.people.boot_unix,
         }
 
-    def _restore(self) -> None:
-        state = self._parts.checkpoint.load()
-        if state is not None:
-            self._unwatched = self._parts.books.restore(state["books"])
-            self._parts.roster.restore(state["roster"])
-            self._parts.host.restore(state["host"])
+    def _restore(self, kept: Mapping[str, Any]) -> None:
+        self._unwatched = self._parts.books.restore(kept["books"])
+        self._parts.roster.restore(kept["roster"])
+        self._parts.host.restore(kept["host"])
+        self._parts.quotas.restore(kept["quotas"])
 
 
 class _Accounts:

@@ -8,14 +8,10 @@ from seedance_obs.attribution.board import BoardAccount
 from seedance_obs.attribution.intensity import Intensities
 from seedance_obs.attribution.shapley import ShapleySplit
 from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
-from seedance_obs.attribution.state import balance_as_state, balance_from
+from seedance_obs.attribution.state import balance_as_state, balance_from, table, text
 from seedance_obs.attribution.tick import Balance, Tick
+from seedance_obs.exporter.account_names import tenant_of
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
-
-
-def tenant_of(account: str) -> str:
-    """Who pays for an account: `TENANT/WORKLOAD`, or what nobody pays for, by its own name."""
-    return account.rpartition("/")[0] or account
 
 
 class _Terms(TypedDict):
@@ -108,20 +104,26 @@ class Books:
         return {
             "models": self._models,
             "boards": {uuid: board.as_state() for uuid, board in self._boards.items()},
-            "left": [
-                [uuid, tenant, balance_as_state(balance)]
+            "left": {
+                uuid: {tenant: balance_as_state(balance) for tenant, balance in tenants.items()}
                 for uuid, tenants in self._left.items()
-                for tenant, balance in tenants.items()
-            ],
+            },
         }
 
     def restore(self, state: Mapping[str, Any]) -> set[str]:
-        """Take up what a checkpoint kept; the UUIDs of its boards."""
-        models = self._models = dict(state["models"])
-        for uuid, kept in state["boards"].items():
-            self._boards[uuid] = BoardAccount.from_state(kept, **self._terms(uuid, models[uuid]))
-        for uuid, tenant, kept in state["left"]:
-            self._left[uuid][tenant] = balance_from({tenant: kept}, tenant)
+        """Take up what a checkpoint kept; the UUIDs of its boards.
+
+        Raises:
+            SeedanceError: the state is of another form.
+        """
+        boards, models, left = (table(state, name) for name in ("boards", "models", "left"))
+        for uuid in boards:
+            model = self._models[uuid] = text(models, uuid)
+            kept = table(boards, uuid)
+            self._boards[uuid] = BoardAccount.from_state(kept, **self._terms(uuid, model))
+        for uuid in left:
+            kept = table(left, uuid)
+            self._left[uuid] = {tenant: balance_from(kept, tenant) for tenant in kept}
         return set(self._boards)
 
 

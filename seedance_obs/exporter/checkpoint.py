@@ -4,12 +4,13 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 LOG = logging.getLogger(__name__)
 VERSION = 1
+Opened = TypeVar("Opened")
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)  # a quarter faster
 
 
@@ -90,6 +91,20 @@ class Checkpoint:
             LOG.info("event=checkpoint_of_another_boot file=%s boot_id=%r", self._file, boot)
             return None
         return state
+
+    def go_on(self, opened: Callable[[Mapping[str, Any] | None], Opened]) -> Opened:
+        """Open from what this boot last saved, or anew (None) where there is nothing to go on from.
+
+        A state that `opened` cannot take as a whole is set aside as `.broken`: whatever it holds,
+        it would stop every start from now on.
+        """
+        state = self.load()
+        if state is not None and self._file is not None:
+            try:
+                return opened(state)
+            except Exception as error:
+                _set_aside(self._file, "broken", repr(error))
+        return opened(None)
 
     def _note(self, fault: str) -> None:
         if fault and fault != self.fault:

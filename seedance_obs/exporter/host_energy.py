@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from seedance_obs.attribution.host import HostAccount, HostTick
-from seedance_obs.exporter.books import tenant_of
+from seedance_obs.attribution.state import table, wholes
+from seedance_obs.exporter.account_names import tenant_of
 from seedance_obs.exporter.roster import Known
 from seedance_obs.exporter.view import HostEnergyView
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes
@@ -91,6 +92,7 @@ class HostEnergy:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what a checkpoint kept."""
-        self._account = HostAccount.from_state(state["account"], gap_us=self._gap_us)
-        for tenant, counter in state["left"].items():
-            self._left[tenant] = Counter(counter)
+        self._account = HostAccount.from_state(table(state, "account"), gap_us=self._gap_us)
+        left = table(state, "left")
+        for tenant in left:
+            self._left[tenant] = Counter(wholes(left, tenant))

@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from seedance_obs.attribution.state import optional_whole
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import UsageError
 from seedance_obs.exporter.attribution import Attribution, Parts
@@ -15,6 +17,7 @@ from seedance_obs.exporter.quota_watch import QuotaWatch
 from seedance_obs.exporter.roster import Roster
 from seedance_obs.sources.cpu_times import CpuTimes
 from seedance_obs.sources.process_owners import ProcessOwners
+from seedance_obs.sources.procfs import boot_time
 from seedance_obs.sources.quota_reader import QuotaReader
 from seedance_obs.sources.rapl import Rapl
 from seedance_obs.tenant_file import TenantFile
@@ -36,27 +39,29 @@ def open_attribution(
     """
     root = Path(settings.node_root)
     gap_seconds = settings.sampler_stale_after_seconds
-    parts = Parts(
-        books=Books(
-            gap_seconds=gap_seconds,
-            floor_watts=floor_watts(settings.attribution_floor_watts),
-            shapley=settings.attribution_shapley,
-        ),
-        roster=Roster(ended_seconds=settings.attribution_ended_seconds),
-        people=People(ProcessOwners(root)),
-        tenants=TenantFile(
-            Path(settings.tenants_file) if settings.tenants_file else None, clock=wall
-        ),
-        host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds),
-        quotas=QuotaWatch(QuotaReader(root, clock=monotonic), str(root / "proc")),
-        checkpoint=Checkpoint(_state_file(settings, environment), boot_id=boot_id(root)),
-        job_map=_below(root, settings.slurm_job_map_directory),
-    )
-    return Attribution(
-        parts,
-        workload_limit=settings.attribution_workload_limit,
-        shapley=settings.attribution_shapley,
-    )
+    floors = floor_watts(settings.attribution_floor_watts)
+    rules = Path(settings.tenants_file) if settings.tenants_file else None
+    tenants = TenantFile(rules, clock=wall)
+    checkpoint = Checkpoint(_state_file(settings, environment), boot_id=boot_id(root))
+    shapley = settings.attribution_shapley
+
+    def opened(kept: Mapping[str, Any] | None) -> Attribution:
+        parts = Parts(
+            books=Books(gap_seconds=gap_seconds, floor_watts=floors, shapley=shapley),
+            roster=Roster(ended_seconds=settings.attribution_ended_seconds),
+            people=_people(root, kept),
+            tenants=tenants,
+            host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds),
+            quotas=QuotaWatch(
+                QuotaReader(root, clock=monotonic), str(root / "proc"), gap_seconds=gap_seconds
+            ),
+            checkpoint=checkpoint,
+            job_map=_below(root, settings.slurm_job_map_directory),
+        )
+        limit = settings.attribution_workload_limit
+        return Attribution(parts, workload_limit=limit, shapley=shapley, kept=kept)
+
+    return checkpoint.go_on(opened)
 
 
 def floor_watts(entries: tuple[str, ...]) -> dict[str, float]:
@@ -79,6 +84,15 @@ def floor_watts(entries: tuple[str, ...]) -> dict[str, float]:
             )
         found[model.strip()] = watts
     return found
+
+
+def _people(root: Path, kept: Mapping[str, Any] | None) -> People:
+    """Those whose starts are counted from one boot time, which clocks that are set may move."""
+    boot_unix = optional_whole(kept or {}, "boot_unix")
+    if boot_unix is None:
+        boot_unix = boot_time(root / "proc")
+    owners, finder = (ProcessOwners(root, boot_unix=boot_unix) for _ in range(2))
+    return People(owners, finder)
 
 
 def _state_file(settings: NodeSettings, environment: Mapping[str, str]) -> Path | None:

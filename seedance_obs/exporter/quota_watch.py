@@ -8,8 +8,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from seedance_obs.attribution.state import number, text
 from seedance_obs.exporter.view import QuotaRow
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.procfs import read_process
@@ -21,6 +22,7 @@ from seedance_obs.workload import Workload
 Number = TypeVar("Number", int, float)
 
 NEARLY = 0.02  # of a limit: the allocation that would reach it is the one that fails
+_KEPT = ("account", "gpu_uuid", "source", "limit", "seconds")
 # Their SM share is of the board's SMs, which the time that kernels ran does not tell.
 _OF_SMS = ("mig", "mps")
 
@@ -39,18 +41,23 @@ class Seat:
 
 
 class QuotaWatch:
-    """Remembers the quotas of the seats that there were last."""
+    """Remembers the quotas of the seats that there were last.
 
-    def __init__(self, reader: QuotaReader, proc_root: str) -> None:
+    Longer than `gap_seconds` after a look nobody knows what was used.
+    """
+
+    def __init__(self, reader: QuotaReader, proc_root: str, *, gap_seconds: float) -> None:
         self._reader = reader
         self._proc_root = proc_root
+        self._gap_seconds = gap_seconds
         self._lock = threading.Lock()
         self._seats: Sequence[Seat] = ()
         self._quotas: dict[tuple[str, str], tuple[Quota, ...]] = {}  # by account and board
         self._at_limit: defaultdict[tuple[str, str, str, str], float] = defaultdict(float)
 
     def note(self, seats: Sequence[Seat], seconds: float) -> None:
-        """Count `seconds` for every limit that is reached now."""
+        """Count `seconds`, those since the last look, for every limit that is reached now."""
+        seconds = min(seconds, self._gap_seconds)
         with self._lock:
             self._seats, quotas = seats, self._quotas
         for seat in seats:
@@ -82,6 +89,21 @@ class QuotaWatch:
         gone = set(accounts)
         for key in [key for key in self._at_limit if key[0] in gone]:
             del self._at_limit[key]
+
+    def as_state(self) -> list[Any]:
+        """What a checkpoint keeps: the seconds at limits, in rows."""
+        return [[*key, seconds] for key, seconds in self._at_limit.items()]
+
+    def restore(self, state: Iterable[Any]) -> None:
+        """Take up what a checkpoint kept.
+
+        Raises:
+            SeedanceError, TypeError, ValueError: the state is of another form.
+        """
+        for row in state:
+            kept = dict(zip(_KEPT, row, strict=True))
+            account, uuid, source, limit = (text(kept, name) for name in _KEPT[:-1])
+            self._at_limit[account, uuid, source, limit] = number(kept, "seconds")
 
     def view(self, shown: Container[str]) -> tuple[QuotaRow, ...]:
         """Every quota of a shown workload that holds now, and the seconds at its limits."""

@@ -5,9 +5,12 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
+from seedance_obs.attribution.state import number, text, whole
+from seedance_obs.exporter.account_names import account_name
 from seedance_obs.workload import Workload
 
 _FACTS = tuple(field.name for field in fields(Workload) if field.init)
+_TEXTS = tuple(name for name in _FACTS if name not in ("started_at", "pod_labels"))
 _facts_of = attrgetter(*_FACTS)
 
 
@@ -33,7 +36,7 @@ class Roster:
 
     def account(self, workload: Workload, tenant: str, now: float) -> str:
         """The account of a workload that is on a GPU now."""
-        name = f"{tenant}/{workload.key}"
+        name = account_name(tenant, workload.key)
         known = self._known.get(name)
         if known is None:
             self._known[name] = Known(workload, tenant, now)
@@ -61,8 +64,18 @@ class Roster:
         return {"facts": _FACTS, "rows": rows}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what a checkpoint kept."""
-        for tenant, seen_at, *row in state["rows"]:
-            facts = dict(zip(state["facts"], row, strict=True))
-            labels = tuple((key, value) for key, value in facts.pop("pod_labels"))
-            self.account(Workload(**facts, pod_labels=labels), tenant, seen_at)
+        """Take up what a checkpoint kept; facts that this exporter does not know are left out.
+
+        Raises:
+            SeedanceError, KeyError, TypeError, ValueError: the state is of another form.
+        """
+        names = ("tenant", "seen_at", *state["facts"])
+        for row in state["rows"]:
+            kept = dict(zip(names, row, strict=True))
+            self.account(_workload_from(kept), text(kept, "tenant"), number(kept, "seen_at"))
+
+
+def _workload_from(kept: Mapping[str, Any]) -> Workload:
+    facts = {name: text(kept, name) for name in _TEXTS}
+    labels = tuple((str(key), str(value)) for key, value in kept["pod_labels"])
+    return Workload(**facts, started_at=whole(kept, "started_at"), pod_labels=labels)

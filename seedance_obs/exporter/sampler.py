@@ -1,13 +1,12 @@
 """The threads that keep a node's view fresh, so that no scrape ever waits for a source."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+from seedance_obs.exporter.faults import Faults
 from seedance_obs.exporter.node import Node
 
-LOG = logging.getLogger(__name__)
 STOP_PATIENCE_SECONDS = 3.0
 REFRESH_SECONDS = 5.0
 
@@ -33,6 +32,7 @@ class Sampler:
         self._source_intervals = source_intervals
         self._first_view_patience_seconds = first_view_patience_seconds
         self._monotonic = monotonic
+        self._faults = Faults()
         self._stopping = threading.Event()
         self._asked = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
@@ -73,7 +73,8 @@ class Sampler:
     def _poll_forever(self, name: str) -> None:
         first = True
         for _ in self._ticks(self._source_intervals[name]):
-            self._node.poll(name)
+            with self._faults.kept_to(f"polling {name}"):
+                self._node.poll(name)
             if first:
                 self._asked.release()
                 first = False
@@ -85,18 +86,14 @@ class Sampler:
         for _ in self._node.sources:
             self._asked.acquire(timeout=max(0.0, patience - self._monotonic()))
         for _ in self._ticks(self._interval_seconds):
-            try:
+            with self._faults.kept_to("assembling"):
                 self._node.assemble()
                 self._assembled_at = self._monotonic()
-            except Exception:
-                LOG.exception("event=assemble_failed")
 
     def _refresh_forever(self) -> None:
         for _ in self._ticks(REFRESH_SECONDS):
-            try:
+            with self._faults.kept_to("refreshing"):
                 self._node.refresh()
-            except Exception:
-                LOG.exception("event=refresh_failed")
 
     def _ticks(self, interval_seconds: float) -> Iterator[None]:
         due = self._monotonic()

@@ -80,7 +80,7 @@ class TenantAccount:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadAccount:
-    """What one workload (account `TENANT/WORKLOAD`) has used of one GPU."""
+    """What one workload has used of one GPU; `account_names` tells it and its tenant."""
 
     gpu_uuid: str
     account: str
@@ -142,7 +142,7 @@ class AttributionView:
     workload_accounts: tuple[WorkloadAccount, ...] = ()
     hidden_workloads: int = 0
     evidence: tuple[BoardEvidence, ...] = ()
-    dropped_claims: int = 0
+    dropped_claims: int = 0  # now
     shapley: bool = False
     host: HostEnergyView = field(default_factory=HostEnergyView)
     quotas: tuple[QuotaRow, ...] = ()

@@ -11,6 +11,7 @@ ConstrainDevices is on (gres.html).
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,11 @@ from seedance_obs.sources.sysfs import number_set
 
 _TRIES = 3
 _LARGEST_MAP_BYTES = 65_536
+_MOST_JOBS = 64  # on one GPU
 _LARGEST_ENVIRONMENT_BYTES = 2**20
 _INDEX = re.compile(r"(\d{1,4})(?:\.(\d{1,3}))?", re.ASCII)
 _INDICES = re.compile(r"\d{1,3}(-\d{1,3})?(,\d{1,3}(-\d{1,3})?){0,255}", re.ASCII)
+_JOB = re.compile(r"[0-9A-Za-z_+.\[\]-]{1,64}")
 _UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+", re.ASCII)
 
 
@@ -73,7 +76,7 @@ def read_job_map(directory: str | Path) -> dict[MappedGpu, tuple[str, ...]] | No
     """The jobs on each GPU; none on an idle one. None where there is no such directory.
 
     A file that cannot be read, or that changed at each try, is absent: nobody knows who holds the
-    GPU. Files with other names are none of the map.
+    GPU. Files with other names are none of the map, lines that are no job ids none of a file.
     """
     try:
         names = sorted(os.listdir(directory))
@@ -130,17 +133,17 @@ def _gpu(name: str) -> MappedGpu | None:
 
 def _jobs(file: Path) -> tuple[str, ...] | None:
     """The ids in one file; read again where the prolog wrote it meanwhile."""
-    if not file.is_file():
-        return None  # a pipe would keep its reader waiting
-    for _ in range(_TRIES):
-        try:
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return None  # a pipe would keep its reader waiting
+        for _ in range(_TRIES):
             with file.open("rb") as opened:
                 before = _version(opened.fileno())
                 raw = opened.read(_LARGEST_MAP_BYTES)
                 if before == _version(opened.fileno()):
                     return _ids(raw)
-        except OSError:
-            return None
+    except OSError:
+        return None
     return None
 
 
@@ -151,4 +154,5 @@ def _version(descriptor: int) -> tuple[int, int]:
 
 def _ids(raw: bytes) -> tuple[str, ...]:
     lines = (line.strip() for line in raw.decode("utf-8", errors="replace").splitlines())
-    return tuple(dict.fromkeys(line for line in lines if line and line.isprintable()))
+    jobs = dict.fromkeys(line for line in lines if _JOB.fullmatch(line))
+    return tuple(jobs)[:_MOST_JOBS]

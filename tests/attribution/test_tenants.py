@@ -90,7 +90,7 @@ def test_a_tenant_can_be_made_of_facts(conditions, template, facts, expected):
     assert tenant(rule(conditions, template), **facts) == expected
 
 
-@pytest.mark.parametrize("value", [None, "", "   ", "unobserved", "unallocated", "x" * 129])
+@pytest.mark.parametrize("value", [None, "", "   ", "unobserved", "system", "a\x1fb", "x" * 129])
 def test_a_template_without_a_usable_fact_leaves_the_workload_to_the_next_rule(value):
     text = rule('namespace = "*"', "{pod_label.team}") + rule('namespace = "*"', "next")
     labels = () if value is None else (("team", value),)
@@ -112,6 +112,8 @@ def test_a_group_of_the_alternative_that_did_not_match_is_unknown():
         ({}, "unknown"),
         ({"slurm_account": "unallocated", "user": "u"}, "u"),
         ({"user": "unobserved"}, "unknown"),
+        ({"user": "system"}, "unknown"),
+        ({"namespace": "a\x1fb", "user": "anna"}, "anna"),
         ({"slurm_account": "s" * 129, "user": "u" * 128}, "u" * 128),
     ],
 )
@@ -153,7 +155,12 @@ def test_the_default_takes_what_no_rule_matches():
         (rule('kind = "slrum"'), "kind: one of pod, slurm, container, service, process, vgpu is"),
         (rule("cgroup = '('"), "rule 1, cgroup: a regular expression is wanted found '(': missing"),
         (rule("cgroup = '(?P<user>x)'"), "cgroup: a group's name that is no fact's is wanted"),
-        (rule('user = "x"', "unallocated"), "tenant: a name other than unallocated and unobserved"),
+        (
+            rule('user = "x"', "unallocated"),
+            "tenant: a name other than unallocated, unobserved, system is wanted, found 'unalloc",
+        ),
+        (rule('user = "x"', "system"), "tenant: a name other than unallocated, unobserved, syst"),
+        (rule('user = "x"', "a\\u001fb"), "tenant: a name of printable characters is wanted"),
         (rule('user = "x"', " "), "tenant: a name is wanted, found ' '"),
         (rule('user = "x"', "x" * 129), "tenant: a name of 128 characters at most is wanted, fou"),
         (rule('user = "x"', "{usr}"), "in braces is wanted, found 'usr' (did you mean user?)"),
@@ -250,7 +257,8 @@ def test_a_star_stands_for_any_text(name, value):
 def test_every_workload_has_a_tenant_that_a_label_can_hold(any_workload):
     found = read_tenant_rules(rule('user = "*"', "u {user}")).tenant_of(any_workload)
     assert 0 < len(found) <= 128
-    assert found not in ("unallocated", "unobserved")
+    assert found.isprintable()
+    assert found not in ("unallocated", "unobserved", "system")
 
 
 def test_rules_remember_a_bounded_number_of_workloads():

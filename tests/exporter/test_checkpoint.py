@@ -5,9 +5,11 @@ import json
 import logging
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 
 from seedance_obs.exporter.checkpoint import Checkpoint, boot_id
 from tests.exporter.checkpoint_writer import STEP, state_of
+from tests.privileges import as_nobody
 
 BOOT = "3f2c6f0e-5a1d-4d0c-9c5b-0a6a6f6f1b11"
 ROOT = Path(__file__).parent.parent.parent
@@ -84,6 +87,37 @@ def test_what_cannot_be_read_says_so_and_is_no_state(file, caplog):
     assert "event=checkpoint_unreadable" in caplog.text
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder below which other users may look, unlike `tmp_path`."""
+    folder = Path(tempfile.mkdtemp(prefix="checkpoint-"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_what_this_user_may_not_read_says_so_and_is_no_state(open_folder, caplog):
+    file = open_folder / "accounts.json"
+    kept(file).save(STATE)
+    file.chmod(0o000)
+    with as_nobody():
+        assert kept(file).load() is None
+    assert "event=checkpoint_unreadable" in caplog.text
+    assert "Permission denied" in caplog.text
+
+
+def test_a_folder_that_this_user_may_not_write_costs_the_checkpoint_only(open_folder):
+    file = open_folder / "accounts.json"
+    kept(file).save({"old": 1})
+    open_folder.chmod(0o555)
+    with as_nobody():
+        checkpoint = kept(file)
+        checkpoint.save(STATE)
+    assert "Permission denied" in checkpoint.fault
+    assert kept(file).load() == {"old": 1}
+
+
 WHOLE = json.dumps({"version": 1, "boot_id": BOOT, "state": STATE})
 
 
@@ -113,6 +147,29 @@ def test_a_broken_file_is_kept_aside_and_the_next_is_whole(file, caplog, text):
     assert file.with_name("accounts.json.broken").read_text(encoding="latin-1") == text
     checkpoint.save(STATE)
     assert checkpoint.load() == STATE
+
+
+def test_one_goes_on_from_what_was_kept_and_anew_where_nothing_was(file):
+    assert kept(file).go_on(lambda state: state) is None
+    kept(file).save(STATE)
+    assert kept(file).go_on(lambda state: state) == STATE
+
+
+def test_a_state_that_cannot_be_taken_as_a_whole_is_set_aside_and_all_begins_anew(file, caplog):
+    checkpoint = kept(file)
+    checkpoint.save(STATE)
+    text = file.read_text()
+    taken = []
+
+    def opened(state):
+        taken.append(state)
+        return "anew" if state is None else state["accounts"]
+
+    assert checkpoint.go_on(opened) == "anew"
+    assert taken == [STATE, None]
+    assert "event=checkpoint_broken" in caplog.text
+    assert file.with_name("accounts.json.broken").read_text() == text
+    assert not file.exists()
 
 
 def test_a_newer_versions_file_is_not_taken_and_not_lost(file, caplog):

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.exporter.account_names import account_name
 from seedance_obs.exporter.node import Node
 from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.exporter.view import NodeView
@@ -157,8 +158,8 @@ def test_a_restarted_pod_of_the_same_name_begins_at_zero(host):
         host.tree.end(pid)
     first, second = host.node.view.attribution.workload_accounts
     assert {first.account, second.account} == {
-        f"ml/pod-{OTHER_UID}-1732960008",
-        f"ml/pod-{UID}-1732960007",
+        account_name("ml", f"pod-{OTHER_UID}-1732960008"),
+        account_name("ml", f"pod-{UID}-1732960007"),
     }
     assert first.balance.active_mj + second.balance.active_mj == 9 * WATTS * 1000
     assert host.joules() == {"ml": 9 * WATTS}
@@ -328,7 +329,8 @@ def test_guests_of_a_virtual_gpu_host_share_it_by_what_they_use(host, monkeypatc
     monkeypatch.setattr(host.driver, "_board", with_guests)
     view = host.run(11)
     active = {a.account: a.balance.active_us for a in view.attribution.workload_accounts}
-    assert active == {"unknown/vgpu-vm-a-0": 6_000_000, "unknown/vgpu-vm-b-0": 2_000_000}
+    guests = {"vgpu-vm-a-0": 6_000_000, "vgpu-vm-b-0": 2_000_000}
+    assert active == {account_name("unknown", guest): us for guest, us in guests.items()}
 
 
 def test_a_slurm_job_is_known_by_its_map_before_its_first_process(clock, tmp_path):

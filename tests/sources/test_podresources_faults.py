@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,10 @@ from podresources_server import (
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.sources.podresources import wire
 from seedance_obs.sources.podresources.source import PodResourcesSource
+from tests.privileges import as_nobody
 
 GPU = "GPU-8dcd427f-1a2b-4c5d-8e9f-0a1b2c3d4e5f"
 PODS = pod("p", container("c", device("nvidia.com/gpu", GPU)))
-NOBODY = 65534
 HTTP2_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # an empty SETTINGS frame, a server's first word
 
 
@@ -72,22 +72,6 @@ def test_a_path_too_long_for_a_socket_is_refused_in_a_sentence(tmp_path: Path) -
     with kubelet(tmp_path / "k.sock", List=always(PODS)):
         folder.symlink_to(tmp_path)
         assert "longer than the 107 bytes" in refusal(folder / "k.sock")
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """Without root's privileges, where we are root and may lay them down."""
-    if os.geteuid() != 0:
-        yield
-        return
-    try:
-        os.seteuid(NOBODY)
-    except OSError:
-        pytest.skip("root cannot lay down its privileges here")
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.parametrize("locked", ["socket", "folder"])

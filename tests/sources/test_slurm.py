@@ -1,7 +1,11 @@
 """The job map of a Slurm prolog, and the environments of jobs."""
 
+import errno
 import os
+import shutil
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +18,7 @@ from seedance_obs.sources.slurm import (
     read_job_environment,
     read_job_map,
 )
+from tests.privileges import as_nobody
 
 
 def environ(root: Path, *words: str) -> Path:
@@ -49,6 +54,8 @@ def test_files_are_named_by_index_by_gpu_instance_or_by_uuid(tmp_path: Path) -> 
         (b"5\r\n 6 \n5\n", ("5", "6")),
         (b"12_3\n", ("12_3",)),
         (b"\xff\x00\n5\n", ("5",)),
+        (b"12+1\n12_[3-5]\n12.batch\n", ("12+1", "12_[3-5]", "12.batch")),
+        (b"job/5\n6 7\n8\t9\n%s\n10\n" % (b"1" * 65), ("10",)),
     ],
 )
 def test_each_line_is_a_job_and_an_empty_file_a_gpu_that_nobody_holds(
@@ -76,6 +83,43 @@ def test_an_entry_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "2")
     (tmp_path / "3").write_text("5\n")
     assert read_job_map(tmp_path) == {MappedGpu(3): ("5",)}
+
+
+def test_a_gpu_has_no_more_jobs_than_anybody_would_start(tmp_path: Path) -> None:
+    (tmp_path / "0").write_text("".join(f"{job}\n" for job in range(5000)))
+    assert read_job_map(tmp_path) == {MappedGpu(0): tuple(map(str, range(64)))}
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ESTALE, errno.EIO])
+def test_a_file_that_cannot_be_looked_at_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    for name in "01":
+        (tmp_path / name).write_text("5\n")
+    real = os.stat
+
+    def stat(file: Path, **options: Any) -> os.stat_result:
+        if str(file) == str(tmp_path / "0"):
+            raise OSError(number, os.strerror(number))
+        return real(file, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert read_job_map(tmp_path) == {MappedGpu(1): ("5",)}
+
+
+@pytest.mark.parametrize(("mode", "jobs"), [(0o444, {}), (0o000, None)])
+def test_what_this_user_may_not_look_at_nobody_knows(
+    mode: int, jobs: dict[MappedGpu, tuple[str, ...]] | None
+) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="jobs-"))  # tmp_path is closed to other users
+    (folder / "0").write_text("5\n")
+    folder.chmod(mode)
+    try:
+        with as_nobody():
+            assert read_job_map(folder) == jobs
+    finally:
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 def test_a_file_that_changes_while_read_is_read_again(

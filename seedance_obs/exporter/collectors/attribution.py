@@ -109,10 +109,10 @@ def _workloads(view: NodeView) -> Iterator[Metric]:
     )
     workloads.add_metric(["shown"], len(view.attribution.workloads))
     workloads.add_metric(["hidden"], view.attribution.hidden_workloads)
-    dropped = CounterMetricFamily(
-        "seedance_workload_claims_dropped",
-        "Times a pod was told to hold a device that living processes of another pod hold: a stale "
-        "answer of the kubelet.",
+    dropped = GaugeMetricFamily(
+        "seedance_workload_claims_contradicted",
+        "Claims of pods to devices that are not believed now, since living processes of another "
+        "pod hold them: while it stays above 0, the kubelet's answers are stale.",
     )
     dropped.add_metric([], view.attribution.dropped_claims)
     yield from (workloads, dropped)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
+from seedance_obs.exporter.account_names import tenant_of, workload_of
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
 
@@ -33,6 +34,5 @@ class HostCollector:
         for (_, account), microjoules in host.workloads.items():
             sums[account] = sums.get(account, 0) + microjoules
         for account, microjoules in sorted(sums.items()):
-            tenant, _, workload = account.rpartition("/")
-            workloads.add_metric([workload, tenant], microjoules / 1e6)
+            workloads.add_metric([workload_of(account), tenant_of(account)], microjoules / 1e6)
         yield from (tenants, workloads)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from seedance_obs.exporter.account_names import tenant_of, workload_of
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
 
@@ -38,8 +39,8 @@ class QuotaCollector:
             labels=(*LABELS, "limit"),
         )
         for row in view.attribution.quotas:
-            tenant, _, workload = row.account.rpartition("/")
-            labels = [row.gpu_uuid, workload, tenant, row.source]
+            whose = (workload_of(row.account), tenant_of(row.account))
+            labels = [row.gpu_uuid, *whose, row.source]
             for family, value in (
                 (memory, row.memory_bytes),
                 (share, row.sm_ratio),

@@ -9,6 +9,7 @@ from prometheus_client.core import (
     Metric,
 )
 
+from seedance_obs.exporter.account_names import tenant_of, workload_of
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView, WorkloadAccount
 
@@ -64,8 +65,7 @@ def _identities(view: NodeView) -> Iterator[Metric]:
 
 
 def _labels(account: WorkloadAccount) -> list[str]:
-    tenant, _, workload = account.account.rpartition("/")
-    return [account.gpu_uuid, workload, tenant]
+    return [account.gpu_uuid, workload_of(account.account), tenant_of(account.account)]
 
 
 def _energy(view: NodeView) -> Iterator[Metric]:
