@@ -10,6 +10,8 @@ from seedance_obs.attribution.shapley import ShapleySplit
 from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.state import balance_as_state, balance_from
 from seedance_obs.attribution.tick import Balance, Tick
+from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS
+from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
 
 
@@ -20,17 +22,23 @@ def tenant_of(account: str) -> str:
 
 class _Terms(TypedDict):
     gap_us: int
+    counter_gap_us: int
     floor_watts: float | None
     weigh: Intensities
     shapley: ShapleySplit | None
 
 
 class Books:
-    """Accounts that only grow, board by board; `floor_watts` is what an idle model draws."""
+    """Accounts that only grow, board by board; `floor_watts` is what an idle model draws.
+
+    Attributes:
+        traffic: Tells what passed over a board's links since its last tick.
+    """
 
     def __init__(
         self, *, gap_seconds: float, floor_watts: Mapping[str, float], shapley: bool
     ) -> None:
+        self.traffic = TrafficMeter()
         self._gap_us = round(gap_seconds * 1e6)
         self._floor_watts = floor_watts
         self._shapley = shapley
@@ -98,6 +106,7 @@ class Books:
         intensities = self._intensities[uuid] = Intensities()
         return {
             "gap_us": self._gap_us,
+            "counter_gap_us": round(COUNTER_PATIENCE_SECONDS * 1e6),
             "floor_watts": self._floor_watts.get(model),
             "weigh": intensities,
             "shapley": ShapleySplit() if self._shapley else None,
@@ -113,6 +122,7 @@ class Books:
                 for uuid, tenants in self._left.items()
                 for tenant, balance in tenants.items()
             ],
+            "traffic": self.traffic.as_state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> set[str]:
@@ -122,6 +132,7 @@ class Books:
             self._boards[uuid] = BoardAccount.from_state(kept, **self._terms(uuid, models[uuid]))
         for uuid, tenant, kept in state["left"]:
             self._left[uuid][tenant] = balance_from({tenant: kept}, tenant)
+        self.traffic.restore(state["traffic"])
         return set(self._boards)
 
 

@@ -47,7 +47,7 @@ def open_attribution(
         tenants=TenantFile(
             Path(settings.tenants_file) if settings.tenants_file else None, clock=wall
         ),
-        host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds),
+        host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds, wall=wall),
         quotas=QuotaWatch(QuotaReader(root, clock=monotonic), str(root / "proc")),
         checkpoint=Checkpoint(_state_file(settings, environment), boot_id=boot_id(root)),
         job_map=_below(root, settings.slurm_job_map_directory),
