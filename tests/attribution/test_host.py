@@ -146,6 +146,14 @@ def test_what_passed_out_of_sight_is_unobserved_and_splits_nothing():
     assert host.balances()["package"] == {"a": 600, "b": 600, UNALLOCATED: 800, UNOBSERVED: 4000}
 
 
+def test_cpu_times_of_out_of_sight_do_not_weigh_the_next_energy():
+    host = account(tick(0, 0))
+    host.lose_sight()
+    host.advance(tick(5, 0, cpu=used(a=6 * SECOND)))
+    host.advance(tick(6, 1000, cpu=used(b=6 * SECOND)))
+    assert host.balances() == {"package": {"b": 600, UNALLOCATED: 400}}
+
+
 def test_a_zone_that_comes_back_late_was_out_of_sight_until_then():
     host = account(tick(0, 0, Zone(0, "package-1")))
     host.lose_sight()
