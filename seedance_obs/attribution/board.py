@@ -33,8 +33,9 @@ class BoardAccount:
     """Balances that only grow, one for each account that ever held the board.
 
     Args:
-        gap_us: Longer than this without a tick, or without an advance of the counter, nobody knows
-            who it was.
+        gap_us: Longer than this without a tick, nobody knows who it was.
+        counter_gap_us: So long may the energy counter stand still, and what was seen meanwhile
+            still tells who it was; `gap_us` where that is longer. A page may be collected seldom.
         floor_watts: What the board draws when idle, until it was measured.
         weigh: Predicts what each account burns; without it active energy goes by activity.
         shapley: Also divides active energy by Shapley value.
@@ -44,12 +45,14 @@ class BoardAccount:
         self,
         *,
         gap_us: int,
+        counter_gap_us: int = 0,
         floor_watts: float | None = None,
         weigh: Weigher | None = None,
         shapley: ShapleySplit | None = None,
     ) -> None:
         self._gap_us = gap_us
-        self._meter = EnergyMeter(gap_us=gap_us)
+        self._counter_gap_us = max(gap_us, counter_gap_us)
+        self._meter = EnergyMeter(gap_us=gap_us, counter_gap_us=self._counter_gap_us)
         self._floor = Floor(floor_watts)
         self._seen_at_us: int | None = None
         self._pending = Holdings()  # since the advance before
@@ -131,7 +134,7 @@ class BoardAccount:
     def _keep_pending(self, now: Holdings) -> None:
         """Remember who may have to pay for the counter's next advance, but not for ever."""
         pending = self._pending.joined(now)
-        if pending.total_us > self._gap_us:
+        if pending.total_us > self._counter_gap_us:
             pending = Holdings(blind_us=pending.total_us, total_us=pending.total_us)
         self._pending = pending
 
@@ -174,6 +177,7 @@ class BoardAccount:
         state: State,
         *,
         gap_us: int,
+        counter_gap_us: int = 0,
         floor_watts: float | None = None,
         weigh: Weigher | None = None,
         shapley: ShapleySplit | None = None,
@@ -187,12 +191,16 @@ class BoardAccount:
         Raises:
             SeedanceError: the state is of another form.
         """
-        board = cls(gap_us=gap_us, floor_watts=floor_watts, weigh=weigh, shapley=shapley)
+        board = cls(
+            gap_us=gap_us,
+            counter_gap_us=counter_gap_us,
+            floor_watts=floor_watts,
+            weigh=weigh,
+            shapley=shapley,
+        )
         kept = table(state, "balances")
         board._balances |= {account: balance_from(kept, account) for account in kept}
-        board._meter = EnergyMeter.from_state(
-            table(state, "meter"), gap_us=gap_us, same_boot=same_boot
-        )
+        board._meter.restore(table(state, "meter"), same_boot=same_boot)
         board._floor = Floor.from_state(
             table(state, "floor"), configured_watts=floor_watts, same_boot=same_boot
         )

@@ -48,15 +48,19 @@ class Advance:
 class EnergyMeter:
     """Reads the counter of one board, or integrates its power as long as it has shown none.
 
+    Power is not integrated over more than `gap_us`; an advance of the counter that took longer
+    than `counter_gap_us` cannot be attributed.
+
     Attributes:
         restarts: How often the counter began anew.
         implausible: How often it advanced by more than the board can draw.
     """
 
-    def __init__(self, *, gap_us: int) -> None:
+    def __init__(self, *, gap_us: int, counter_gap_us: int) -> None:
         self.restarts = 0
         self.implausible = 0
         self._gap_us = gap_us
+        self._counter_gap_us = counter_gap_us
         self._last: EnergyReading | None = None
         self._behind: EnergyReading | None = None  # another source's first lower value
         self._power_watts: float | None = None
@@ -138,11 +142,13 @@ class EnergyMeter:
     def _judged(self, advance: Advance, limit_watts: float | None) -> Advance:
         impossible = _impossible(advance, limit_watts)
         self.implausible += impossible
-        known = advance.attributable and not impossible and advance.covers_us <= self._gap_us
+        known = (
+            advance.attributable and not impossible and advance.covers_us <= self._counter_gap_us
+        )
         return replace(advance, attributable=known)
 
     def as_state(self) -> dict[str, object]:
-        """All it knows, as `from_state` takes it."""
+        """All it knows, as `restore` takes it."""
         return {
             "restarts": self.restarts,
             "implausible": self.implausible,
@@ -154,25 +160,22 @@ class EnergyMeter:
             "integrated_since_us": self._integrated_since_us,
         }
 
-    @classmethod
-    def from_state(cls, state: State, *, gap_us: int, same_boot: bool) -> "EnergyMeter":
-        """The meter as it was kept; after a reboot its counts alone, for clock and counter restart.
+    def restore(self, state: State, *, same_boot: bool) -> None:
+        """Take up what was kept; after a reboot the counts alone, for clock and counter restart.
 
         Raises:
             SeedanceError: the state is of another form.
         """
-        meter = cls(gap_us=gap_us)
-        meter.restarts = whole(state, "restarts")
-        meter.implausible = whole(state, "implausible")
+        self.restarts = whole(state, "restarts")
+        self.implausible = whole(state, "implausible")
         if same_boot:
-            meter._last = _reading_from(state, "last")
-            meter._behind = _reading_from(state, "behind")
+            self._last = _reading_from(state, "last")
+            self._behind = _reading_from(state, "behind")
             known = state.get("power_watts") is not None
-            meter._power_watts = number(state, "power_watts") if known else None
-            meter._power_at_us = whole(state, "power_at_us")
-            meter._integrated_mj = number(state, "integrated_mj")
-            meter._integrated_since_us = whole(state, "integrated_since_us")
-        return meter
+            self._power_watts = number(state, "power_watts") if known else None
+            self._power_at_us = whole(state, "power_at_us")
+            self._integrated_mj = number(state, "integrated_mj")
+            self._integrated_since_us = whole(state, "integrated_since_us")
 
 
 def _impossible(advance: Advance, limit_watts: float | None) -> bool:

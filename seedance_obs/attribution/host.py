@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 from seedance_obs.attribution.rounding import Carry
-from seedance_obs.attribution.shares import split_exactly
+from seedance_obs.attribution.sharing import in_proportion
 from seedance_obs.attribution.state import State, numbers, optional_whole, table, whole, wholes
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED
 from seedance_obs.attribution.zone_counter import Advance, ZoneCounter
@@ -138,6 +138,18 @@ class HostAccount:
             if tick.at_us - min(self._cpu_at_us, kind.read_at_us) > self._gap_us:
                 kind.give_up()
 
+    def lose_sight(self) -> None:
+        """Note that nobody looks until the next tick: what the zones advance by then is nobody's.
+
+        That is what an exporter must say that was down, for the CPU times of its next readings do
+        not reach back to the tick before.
+        """
+        for kind in self._kinds.values():
+            kind.give_up()
+        for zone in self._zones.values():
+            zone.watched = False
+        self._cpu_at_us = None
+
     def balances(self) -> Mapping[str, Mapping[str, int]]:
         """Microjoules by kind and account; a kind that was never read is missing."""
         return {name: dict(kind.balances) for name, kind in self._kinds.items()}
@@ -207,8 +219,10 @@ class HostAccount:
         delta, sure = counter.advance(zone.microjoules, range_uj=zone.range_uj, at_us=at_us)
         if sure is not Advance.KNOWN:
             self.doubts[sure.value] += 1
-        kind.moved = kind.moved or delta > 0 or sure is not Advance.KNOWN
-        if sure is Advance.KNOWN and 0 <= elapsed <= self._gap_us:
+        known = counter.watched and sure is Advance.KNOWN and 0 <= elapsed <= self._gap_us
+        counter.watched = True
+        kind.moved = kind.moved or delta > 0 or not known
+        if known:
             kind.waiting_uj += delta
         else:
             kind.book(UNOBSERVED, delta)
@@ -220,18 +234,18 @@ def _weights(cpu: CpuUse) -> dict[str, int]:
     Accounts are read at other moments than the host and by a finer clock; where they claim more
     than it was busy, they share what it was.
     """
-    used = {account: us for account, us in cpu.by_account.items() if us > 0}
+    used: dict[Hashable, int] = {account: us for account, us in cpu.by_account.items() if us > 0}
     busy = max(0, cpu.busy_us)
-    claimed = sum(used.values())
-    if claimed > busy:
-        used = split_exactly(busy, used)
+    if sum(used.values()) > busy:
+        used = Carry().split(busy, in_proportion(busy, used))
     weights = {**used, SYSTEM: busy - sum(used.values())}
     weights[UNALLOCATED] = max(0, cpu.total_us - busy)
-    return {account: us for account, us in weights.items() if us > 0}
+    return {str(account): us for account, us in weights.items() if us > 0}
 
 
 def _zone_from(state: State) -> ZoneCounter:
-    return ZoneCounter(whole(state, "microjoules"), whole(state, "at_us"))
+    watched = bool(whole(state, "watched"))
+    return ZoneCounter(whole(state, "microjoules"), whole(state, "at_us"), watched)
 
 
 def _kind_as_state(kind: _Kind) -> dict[str, object]:

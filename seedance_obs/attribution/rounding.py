@@ -1,7 +1,7 @@
 """Rounding that forgets nothing: integers that add up at every step and are right over all steps.
 
-`shares.split_exactly` is right once. Repeated every second it would err by up to one unit each
-time, and always to the same accounts; here what an account was given too much or too little is
+Largest remainders are right once. Repeated every second they would err by up to one unit each
+time, and always to the same accounts; so what an account was given too much or too little is
 carried to its next part.
 """
 

@@ -17,10 +17,14 @@ class Advance(Enum):
 
 @dataclass(slots=True)
 class ZoneCounter:
-    """One zone's counter as it was last read: microjoules, and monotonic microseconds."""
+    """One zone's counter as it was last read: microjoules, and monotonic microseconds.
+
+    `watched` is False while nobody looks at whose the next advance is.
+    """
 
     microjoules: int
     at_us: int
+    watched: bool = True
 
     def advance(self, microjoules: int, *, range_uj: int | None, at_us: int) -> tuple[int, Advance]:
         """The microjoules since the last reading, which this one replaces.

@@ -23,7 +23,6 @@ from seedance_obs.exporter.people import People
 from seedance_obs.exporter.quota_watch import QuotaWatch, Seat
 from seedance_obs.exporter.residency import Occupancy, occupancy
 from seedance_obs.exporter.roster import Known, Roster
-from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.use_meter import UseMeter
 from seedance_obs.exporter.view import (
     AttributionView,
@@ -76,7 +75,6 @@ class Attribution:
         self._workload_limit = workload_limit
         self._shapley = shapley
         self._use = UseMeter()
-        self._traffic = TrafficMeter()
         self._claims = Claims([], parts.people.pod, pods_told=False)
         self._claimed: object = None  # what they were made of
         self._jobs: Mapping[MappedGpu, tuple[str, ...]] = {}
@@ -238,7 +236,7 @@ class Attribution:
             energy=_energy(gpu),
             power_watts=gpu.value("power_watts"),
             power_limit_watts=gpu.value("power_limit_watts"),
-            traffic=self._traffic.take(gpu),
+            traffic=self._parts.books.traffic.take(gpu),
         )
         self._parts.books.advance(gpu.uuid, gpu.model, tick)
 

@@ -11,22 +11,30 @@ from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.state import balance_as_state, balance_from, table, text
 from seedance_obs.attribution.tick import Balance, Tick
 from seedance_obs.exporter.account_names import tenant_of
+from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS
+from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
 
 
 class _Terms(TypedDict):
     gap_us: int
+    counter_gap_us: int
     floor_watts: float | None
     weigh: Intensities
     shapley: ShapleySplit | None
 
 
 class Books:
-    """Accounts that only grow, board by board; `floor_watts` is what an idle model draws."""
+    """Accounts that only grow, board by board; `floor_watts` is what an idle model draws.
+
+    Attributes:
+        traffic: Tells what passed over a board's links since its last tick.
+    """
 
     def __init__(
         self, *, gap_seconds: float, floor_watts: Mapping[str, float], shapley: bool
     ) -> None:
+        self.traffic = TrafficMeter()
         self._gap_us = round(gap_seconds * 1e6)
         self._floor_watts = floor_watts
         self._shapley = shapley
@@ -94,6 +102,7 @@ class Books:
         intensities = self._intensities[uuid] = Intensities()
         return {
             "gap_us": self._gap_us,
+            "counter_gap_us": round(COUNTER_PATIENCE_SECONDS * 1e6),
             "floor_watts": self._floor_watts.get(model),
             "weigh": intensities,
             "shapley": ShapleySplit() if self._shapley else None,
@@ -108,6 +117,7 @@ class Books:
                 uuid: {tenant: balance_as_state(balance) for tenant, balance in tenants.items()}
                 for uuid, tenants in self._left.items()
             },
+            "traffic": self.traffic.as_state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> set[str]:
@@ -124,6 +134,7 @@ class Books:
         for uuid in left:
             kept = table(left, uuid)
             self._left[uuid] = {tenant: balance_from(kept, tenant) for tenant in kept}
+        self.traffic.restore(state["traffic"])
         return set(self._boards)
 
 

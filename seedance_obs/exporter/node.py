@@ -15,7 +15,7 @@ from typing import Protocol
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
-from seedance_obs.exporter.memory import BoardMemory
+from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
 from seedance_obs.exporter.opening import open_attribution
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
 from seedance_obs.exporter.xid_counts import XidCounts
@@ -26,7 +26,6 @@ from seedance_obs.topology.model import Topology
 
 LOG = logging.getLogger(__name__)
 PCI_REFRESH_SECONDS = 60.0
-COUNTER_PATIENCE_SECONDS = 120.0  # several of dcgm-exporter's collection intervals
 
 
 class Source(Protocol):

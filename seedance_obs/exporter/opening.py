@@ -51,7 +51,7 @@ def open_attribution(
             roster=Roster(ended_seconds=settings.attribution_ended_seconds),
             people=_people(root, kept),
             tenants=tenants,
-            host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds),
+            host=HostEnergy(Rapl(root), CpuTimes(root), gap_seconds=gap_seconds, wall=wall),
             quotas=QuotaWatch(
                 QuotaReader(root, clock=monotonic), str(root / "proc"), gap_seconds=gap_seconds
             ),

@@ -1,8 +1,9 @@
 """Bytes that passed over a board's PCIe and NVLink ports since its last tick."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from seedance_obs.merge import Chosen, MergedGpu
+from seedance_obs.merge import MergedGpu
 
 COUNTERS = {
     "pcie": ("pcie_transmit_bytes", "pcie_receive_bytes"),
@@ -14,7 +15,7 @@ class TrafficMeter:
     """The advance of each board's byte counters; one that went back restarted and tells nothing."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], Chosen] = {}
+        self._last: dict[tuple[str, str], int] = {}  # bytes by board and counter
 
     def take(self, gpu: MergedGpu) -> Mapping[str, int]:
         """Bytes in both directions by kind of link, since the last take."""
@@ -26,7 +27,15 @@ class TrafficMeter:
         return passed
 
     def _advance(self, gpu: MergedGpu, counter: str) -> int:
-        now = gpu.readings[counter]
+        now = int(gpu.readings[counter].value)
         last = self._last.get((gpu.uuid, counter), now)
         self._last[gpu.uuid, counter] = now
-        return max(0, int(now.value) - int(last.value))
+        return max(0, now - last)
+
+    def as_state(self) -> list[list[Any]]:
+        """What a checkpoint keeps: board, counter and its bytes at the last take."""
+        return [[uuid, counter, value] for (uuid, counter), value in self._last.items()]
+
+    def restore(self, state: list[list[Any]]) -> None:
+        """Take up what a checkpoint kept: the next take covers the time since then."""
+        self._last = {(str(uuid), str(counter)): int(value) for uuid, counter, value in state}

@@ -1,11 +1,13 @@
 """What an advance of the energy counter means, and whose it is."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from seedance_obs.attribution.board import BoardAccount
 from seedance_obs.attribution.tick import EnergyReading, Holder, Tick
-from tests.attribution.board_scripts import board, booked_mj, energy_mj, played, seen
+from tests.attribution.board_scripts import GAP_US, board, booked_mj, energy_mj, played, seen
 
 A = Holder("a", 1, 0.6)
 B = Holder("b", 1, 0.2)
@@ -155,6 +157,54 @@ def test_a_gap_of_the_counter_is_unobserved_although_the_board_was_seen():
     account = played([seen(0, 0, A), *ticks, seen(100, 9_000, A), seen(101, 9_100, A)])
     assert energy_mj(account) == {"a": (100, 0), "unobserved": (0, 9_000)}
     assert account.energy_source == "counter"
+
+
+SLOW = {"counter_gap_us": 120_000_000}
+
+
+def slowly(every: int, until: int):
+    """A counter of 1 mJ a second, collected seldom, on a board that is seen every second."""
+    for second in range(until + 1):
+        collected = second // every * every
+        reading = EnergyReading(collected, collected * 10**6, "dcgm")
+        yield Tick(second * 10**6, (A,), energy=reading)
+
+
+@pytest.mark.parametrize("every", [10, 30, 31, 60, 110])
+def test_a_counter_that_is_collected_seldom_is_billed_all_the_same(every):
+    until = 6 * every
+    assert energy_mj(played(slowly(every, until), **SLOW)) == {"a": (until, 0)}
+
+
+def test_a_counter_that_is_late_beyond_its_own_patience_is_unobserved():
+    account = played(slowly(130, 390), **SLOW)
+    assert energy_mj(account) == {"unobserved": (0, 390)}
+    assert energy_mj(played(slowly(31, 93))) == {"unobserved": (0, 93)}, "it has no other patience"
+
+
+def test_a_patient_counter_makes_no_one_answer_for_time_in_which_nobody_looked():
+    ticks = [seen(0, 0, A), seen(10, 0, A), seen(50, 0, A), seen(60, 600, A)]
+    assert energy_mj(played(ticks, **SLOW)) == {"a": (200, 0), "unobserved": (0, 400)}
+
+
+def test_power_is_not_integrated_over_a_gap_however_patient_a_counter_would_be():
+    ticks = [seen(at, None, A, power_watts=100.0) for at in (0, 40, 41)]
+    assert energy_mj(played(ticks, **SLOW)) == {"a": (100_000, 0)}
+
+
+def test_what_is_pending_lasts_as_long_as_a_slow_counter_and_no_longer():
+    account = board(**SLOW)
+    for second in range(600):
+        account.advance(seen(second, 5, Holder(f"pod-{second}", 1, 1.0)))
+        account.forget(f"pod-{second - 1}")
+    assert len(account.as_state()["pending"]["active_us"]) <= 121
+
+
+def test_the_patience_with_a_counter_outlives_a_checkpoint():
+    ticks = list(slowly(60, 120))
+    kept = json.loads(json.dumps(played(ticks[:100], **SLOW).as_state()))
+    account = BoardAccount.from_state(kept, gap_us=GAP_US, **SLOW)
+    assert energy_mj(played(ticks[100:], account)) == {"a": (120, 0)}
 
 
 def test_a_lower_value_from_another_source_is_late_and_waited_for():

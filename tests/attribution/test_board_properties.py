@@ -25,6 +25,7 @@ from tests.attribution.board_scripts import (
 
 OPTIONS = st.fixed_dictionaries(
     {
+        "counter_gap_us": st.sampled_from([0, 4 * GAP_US]),
         "floor_watts": st.sampled_from([None, 70.0]),
         "weigh": st.sampled_from([None, UnlikeWatts()]),
         "shapley": st.sampled_from([None, UnlikeWatts()]),

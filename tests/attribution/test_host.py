@@ -136,6 +136,33 @@ def test_what_passed_in_a_gap_is_unobserved_and_so_is_its_cpu_time():
     assert host.balances() == {"package": {UNOBSERVED: 5000, "b": 600, UNALLOCATED: 400}}
 
 
+def test_what_passed_out_of_sight_is_unobserved_and_splits_nothing():
+    host = account(tick(0, 0), tick(1, 1000, cpu=used(a=6 * SECOND)))
+    host.advance(tick(2, 1700))
+    host.lose_sight()
+    host.advance(tick(5, 5000, cpu=used(a=6 * SECOND)))
+    assert host.balances() == {"package": {"a": 600, UNALLOCATED: 400, UNOBSERVED: 4000}}
+    host.advance(tick(6, 6000, cpu=used(b=6 * SECOND)))
+    assert host.balances()["package"] == {"a": 600, "b": 600, UNALLOCATED: 800, UNOBSERVED: 4000}
+
+
+def test_cpu_times_of_out_of_sight_do_not_weigh_the_next_energy():
+    host = account(tick(0, 0))
+    host.lose_sight()
+    host.advance(tick(5, 0, cpu=used(a=6 * SECOND)))
+    host.advance(tick(6, 1000, cpu=used(b=6 * SECOND)))
+    assert host.balances() == {"package": {UNOBSERVED: 0, "b": 600, UNALLOCATED: 400}}
+
+
+def test_a_zone_that_comes_back_late_was_out_of_sight_until_then():
+    host = account(tick(0, 0, Zone(0, "package-1")))
+    host.lose_sight()
+    host.advance(tick(1, 10))
+    host.advance(tick(2, 10, Zone(70, "package-1"), cpu=used(a=6 * SECOND)))
+    host.advance(tick(3, 10, Zone(170, "package-1"), cpu=used(a=6 * SECOND)))
+    assert host.balances() == {"package": {UNOBSERVED: 80, "a": 60, UNALLOCATED: 40}}
+
+
 def test_energy_waits_for_cpu_times_and_they_for_it():
     host = account(tick(0, 0), tick(1, 1000))
     assert (host.waiting(), host.booked()) == ({"package": 1000}, {"package": 0})
@@ -227,7 +254,13 @@ zones = st.lists(
     max_size=3,
 )
 steps = st.lists(
-    st.tuples(st.integers(-SECOND, 2 * GAP), zones, uses, st.sampled_from((None, *WORKLOADS))),
+    st.tuples(
+        st.integers(-SECOND, 2 * GAP),
+        zones,
+        uses,
+        st.sampled_from((None, *WORKLOADS)),
+        st.sampled_from([False] * 5 + [True]),
+    ),
     max_size=25,
 )
 
@@ -235,12 +268,15 @@ steps = st.lists(
 @given(steps, st.integers(0, 25))
 def test_all_that_is_booked_adds_up_whatever_comes_and_survives_a_checkpoint(found, saved_at):
     host, kept, forgotten, now = HostAccount(gap_us=GAP), HostAccount(gap_us=GAP), 0, 0
-    for number, (step, seen, cpu, ended) in enumerate(found):
+    for number, (step, seen, cpu, ended, out_of_sight) in enumerate(found):
         if number == saved_at:
             kept = HostAccount.from_state(json.loads(json.dumps(kept.as_state())), gap_us=GAP)
         now += step
         for one in (host, kept):
             one.advance(HostTick(now, tuple(seen), cpu))
+        if out_of_sight:
+            host.lose_sight()
+            kept.lose_sight()
         if ended:
             forgotten += sum(host.forget(ended).values())
             kept.forget(ended)
