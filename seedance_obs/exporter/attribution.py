@@ -137,7 +137,8 @@ class Attribution:
         self._before = {gpu.merged.uuid: occupied for gpu, occupied in found}
         self._dropped_claims = sum(each.dropped_claims for _, each in found if each is not None)
         self._note_seats(seats, now)
-        self._let_go(now)
+        if any(occupied is not None for _, occupied in found):
+            self._let_go(now)  # else those who live on cannot be told from those who ended
         # Before the state is kept, since refreshing goes on: nothing is shown that is not kept.
         self._host = self._parts.host.view(self._shown())
         if self._parts.checkpoint.kept:

@@ -1,6 +1,6 @@
 """An account's name tells who pays and for what, whatever both are called."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from seedance_obs.attribution.host import SYSTEM
@@ -11,6 +11,8 @@ from seedance_obs.workload import Workload
 
 
 @given(st.builds(Workload, st.just("pod"), st.text(), st.integers(), namespace=st.text()))
+@example(Workload("service", "user@1001.service/a.service", 5, namespace="faculty/physics"))
+@example(Workload("service", "a\x1fb.service", 5, user="c\x1fd"))
 def test_a_tenant_and_a_workload_are_told_again(workload):
     tenant = TenantRules().tenant_of(workload)
     account = account_name(tenant, workload.key)

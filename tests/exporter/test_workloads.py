@@ -243,6 +243,22 @@ def test_an_ended_workload_is_shown_for_five_minutes_and_its_tenant_for_ever(hos
     assert host.joules() == {"anna": 6 * WATTS, "unallocated": 301 * WATTS}
 
 
+def test_a_driver_that_is_away_for_long_ends_no_workload(host):
+    host.tree.start(7, None, group=7)
+    host.driver.on["GPU-0"] = {7: 1.0}
+    host.run(6)
+    (before,) = host.node.view.attribution.workload_accounts
+    there = host.driver.on
+    host.driver.on = {}
+    host.run(400)
+    host.driver.on = there
+    host.run(5)
+    (after,) = host.node.view.attribution.workload_accounts
+    assert after.account == before.account
+    assert after.balance.active_mj == before.balance.active_mj + 4 * WATTS * 1000
+    assert host.joules() == {"anna": 9 * WATTS, "unobserved": 401 * WATTS}
+
+
 def test_workloads_beyond_the_limit_are_hidden_and_billed(clock, tmp_path):
     host = Host(clock, tmp_path, attribution_workload_limit=2)
     for pid in (11, 12, 13):
