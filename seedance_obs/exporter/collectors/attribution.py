@@ -81,7 +81,8 @@ def _intensity(view: NodeView) -> Iterator[Metric]:
     )
     residual = GaugeMetricFamily(
         "seedance_gpu_intensity_residual_ratio",
-        "Part of the active power's variation that the intensities do not explain, 0 to 1.",
+        "What the intensities leave unexplained of the active power: its standard deviation over "
+        "the mean.",
         labels=GPU,
     )
     for board in view.attribution.evidence:
