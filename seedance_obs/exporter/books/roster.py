@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from seedance_obs.attribution.state import number, text, whole
-from seedance_obs.exporter.account_names import account_name
+from seedance_obs.exporter.books.account_names import account_name
 from seedance_obs.workload import Workload
 
 _FACTS = tuple(field.name for field in fields(Workload) if field.init)

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from seedance_obs.attribution.tick import EnergyReading, Holder, Tick
-from seedance_obs.exporter.books import Books
-from seedance_obs.exporter.checkpoint import Checkpoint
-from seedance_obs.exporter.claims import Claims, given_to_jobs, given_to_pods
+from seedance_obs.exporter.books.board_books import Books
+from seedance_obs.exporter.books.checkpoint import Checkpoint
+from seedance_obs.exporter.books.claims import Claims, given_to_jobs, given_to_pods
+from seedance_obs.exporter.books.holders import holders_of
+from seedance_obs.exporter.books.host_energy import HostEnergy
+from seedance_obs.exporter.books.link_classes import link_classes
+from seedance_obs.exporter.books.people import People
+from seedance_obs.exporter.books.quota_watch import QuotaWatch, Seat
+from seedance_obs.exporter.books.residency import Occupancy, occupancy
+from seedance_obs.exporter.books.roster import Known, Roster
+from seedance_obs.exporter.books.use_meter import UseMeter
 from seedance_obs.exporter.faults import Faults
-from seedance_obs.exporter.holders import holders_of
-from seedance_obs.exporter.host_energy import HostEnergy
-from seedance_obs.exporter.link_classes import link_classes
-from seedance_obs.exporter.people import People
-from seedance_obs.exporter.quota_watch import QuotaWatch, Seat
-from seedance_obs.exporter.residency import Occupancy, occupancy
-from seedance_obs.exporter.roster import Known, Roster
-from seedance_obs.exporter.use_meter import UseMeter
 from seedance_obs.exporter.view import (
     AttributionView,
     HostEnergyView,

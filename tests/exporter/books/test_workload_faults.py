@@ -4,9 +4,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from seedance_obs.exporter import attribution
+from seedance_obs.exporter.books import attribution
 from seedance_obs.exporter.registry import CollectorSet
-from tests.exporter.test_workloads import WATTS, Host, holds
+from tests.exporter.books.test_workloads import WATTS, Host, holds
 from tests.sources.host_tree import CID, POD
 
 
