@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from seedance_obs.exporter.books.checkpoint import Checkpoint, boot_id
+from seedance_obs.exporter.books.checkpoint import Checkpoint
+from seedance_obs.sources.procfs import boot_id
 from tests.exporter.books.checkpoint_writer import STEP, state_of
 from tests.privileges import as_nobody
 
@@ -233,11 +234,11 @@ def test_a_folder_that_is_not_there_costs_the_checkpoint_only(tmp_path):
 
 
 def test_the_boot_id_is_the_hosts(tmp_path):
-    assert boot_id(tmp_path) == ""
+    assert boot_id(tmp_path / "proc") == ""
     folder = tmp_path / "proc/sys/kernel/random"
     folder.mkdir(parents=True)
     (folder / "boot_id").write_text(BOOT + "\n")
-    assert boot_id(tmp_path) == BOOT
+    assert boot_id(tmp_path / "proc") == BOOT
 
 
 @contextmanager
