@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from seedance_obs.exporter.books.traffic import TrafficMeter
+from seedance_obs.exporter.books.traffic_meter import TrafficMeter
 from seedance_obs.sources.readings import GpuReadings
 from tests.exporter.books.boards import board, reading
 from tests.exporter.books.test_workloads import Host
