@@ -18,7 +18,7 @@ from seedance_obs.errors import UsageError
 
 LARGEST_BYTES = 2**20
 
-logger = logging.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _Stamp = tuple[int, ...]
 
@@ -82,16 +82,16 @@ class TenantFile:
         self._rules = _parse(path, content)
         self.loaded_at = self._clock()
         self.reloads += 1
-        logger.info("tenant rules read again file=%s rules=%d", path, len(self._rules.rules))
+        LOG.info("event=tenant_rules_reloaded file=%s rules=%d", path, len(self._rules.rules))
         self._note_fault("")
 
     def _note_fault(self, fault: str) -> None:
         if fault == self.fault:
             return
         if fault:
-            logger.warning("tenant rules of before kept file=%s fault=%s", self._path, fault)
+            LOG.warning("event=tenant_rules_kept file=%s fault=%r", self._path, fault)
         else:
-            logger.info("tenant rules fault ended file=%s", self._path)
+            LOG.info("event=tenant_rules_recovered file=%s", self._path)
         self.fault = fault
 
 

@@ -145,13 +145,13 @@ def test_a_broken_file_keeps_the_old_rules_and_says_so_once(
     assert str(path) in file.fault
     assert (file.loaded_at, file.reloads) == (1001.0, 0)
     (line,) = caplog.messages
-    assert line.startswith("tenant rules of before kept file=")
+    assert line.startswith("event=tenant_rules_kept file=")
     path.write_text(rules_for("new"))
     assert [tenant(file), tenant(file), tenant(file)] == ["old", "new", "new"]
     assert (file.fault, file.reloads) == ("", 1)
     assert caplog.messages[1:] == [
-        f"tenant rules read again file={path} rules=1",
-        f"tenant rules fault ended file={path}",
+        f"event=tenant_rules_reloaded file={path} rules=1",
+        f"event=tenant_rules_recovered file={path}",
     ]
 
 

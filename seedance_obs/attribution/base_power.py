@@ -27,7 +27,7 @@ class BasePower:
     def see(
         self, activities: Mapping[object, float], *, held: float, watts: float, seconds: float
     ) -> None:
-        """Takes in a tick; the first after an active one may still hold some activity."""
+        """Take in a tick; the first after an active one may still hold some activity."""
         inactive = not any(activities.values())
         if inactive and self._inactive_before and held > 0:
             self._seconds = min(self._seconds + seconds, FADE_SECONDS)
@@ -36,7 +36,7 @@ class BasePower:
         self._inactive_before = inactive
 
     def fit(self, moments: Moments, *, residual: float | None) -> None:
-        """Fits the base to the ticks; `residual` is what the best hypothesis left last time."""
+        """Fit the base to the ticks; `residual` is what the best hypothesis left last time."""
         self._fitted = None
         fit = PowerFit(moments, base_watts=self._seen)
         if fit.columns and fit.active_watts > 0 and moments.observations >= TICKS_NEEDED:

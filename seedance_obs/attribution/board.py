@@ -14,7 +14,7 @@ from seedance_obs.attribution.floor import Floor
 from seedance_obs.attribution.holdings import Holdings
 from seedance_obs.attribution.rounding import Columns
 from seedance_obs.attribution.sharing import (
-    ShapleySplit,
+    ShapleyValues,
     Weigher,
     time_shares,
 )
@@ -48,7 +48,7 @@ class BoardAccount:
         counter_gap_us: int = 0,
         floor_watts: float | None = None,
         weigh: Weigher | None = None,
-        shapley: ShapleySplit | None = None,
+        shapley: ShapleyValues | None = None,
     ) -> None:
         self._gap_us = gap_us
         self._counter_gap_us = max(gap_us, counter_gap_us)
@@ -180,7 +180,7 @@ class BoardAccount:
         counter_gap_us: int = 0,
         floor_watts: float | None = None,
         weigh: Weigher | None = None,
-        shapley: ShapleySplit | None = None,
+        shapley: ShapleyValues | None = None,
         same_boot: bool = True,
     ) -> "BoardAccount":
         """The account as it was kept, which goes on as if it had never stopped.

@@ -11,7 +11,7 @@ from seedance_obs.attribution.sharing import (
     EXCLUSIVE,
     INTENSITY,
     RESIDENCY,
-    ShapleySplit,
+    ShapleyValues,
     Weigher,
     active_weights,
     energy_shares,
@@ -36,7 +36,7 @@ class EnergyBook:
     def __init__(
         self,
         weigh: Weigher | None = None,
-        shapley: ShapleySplit | None = None,
+        shapley: ShapleyValues | None = None,
         state: State | None = None,
     ) -> None:
         self._weigh = weigh
@@ -92,7 +92,7 @@ class EnergyBook:
 
     def _book_shapley(
         self,
-        shapley: ShapleySplit,
+        shapley: ShapleyValues,
         energy: Shares[int],
         shares: Shares[float],
         holdings: Holdings,

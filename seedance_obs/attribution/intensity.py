@@ -69,7 +69,7 @@ class Intensities:
         watts: float,
         seconds: float,
     ) -> None:
-        """Takes in what a board did during one tick.
+        """Take in what a board did during one tick.
 
         Args:
             activities: Each account's share (0 to 1) of the board's SM time.
@@ -122,7 +122,7 @@ class Intensities:
         return joules, bool(self._hypotheses)
 
     def forget(self, account: Hashable) -> None:
-        """Drops an account that has ended; what it showed of the board is kept."""
+        """Drop an account that has ended; what it showed of the board is kept."""
         self._moments.forget(account)
         self._settlement.forget(account)
         self._relative.pop(account, None)

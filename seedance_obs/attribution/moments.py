@@ -41,7 +41,7 @@ class Moments:
             self._rescale()
 
     def forget(self, account: Hashable) -> None:
-        """Moves what was seen of an account into the pair of those without columns."""
+        """Move what was seen of an account into the pair of those without columns."""
         at = self.columns.pop(account, None)
         if at is None:
             return
@@ -104,7 +104,7 @@ class Moments:
         return at
 
     def _make_room(self, present: Mapping[Hashable, float]) -> None:
-        """Where columns are short, takes those of accounts that are here no more."""
+        """Where columns are short, take those of accounts that are here no more."""
         if len(self.columns) >= self._limit and any(a not in self.columns for a in present):
             for account in [a for a in self.columns if a not in present]:
                 self.forget(account)

@@ -25,7 +25,7 @@ class PowerCurve:
         self._curve: tuple[float, float] | None = None
 
     def learn(self, total_activity: float, watts: float, seconds: float) -> None:
-        """Takes in one tick: the sharers' summed activity and the mean power above the floor."""
+        """Take in one tick: the sharers' summed activity and the mean power above the floor."""
         if seconds <= 0 or total_activity < 0:
             return
         keep = exp(-seconds / FADE_SECONDS)

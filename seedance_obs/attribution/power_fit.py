@@ -234,7 +234,7 @@ class _Fit:
 
 
 def _draw_together(gram: list[list[float]], group: Sequence[int], pull: float) -> None:
-    """Adds the penalty `pull x sum of (x_i - mean x)^2` over a group of unknowns."""
+    """Add the penalty `pull x sum of (x_i - mean x)^2` over a group of unknowns."""
     for i in group:
         row = gram[i]
         row[i] += pull

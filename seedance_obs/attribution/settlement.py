@@ -55,7 +55,7 @@ class Settlement:
     _since: float = 0.0  # seconds that passed after it
 
     def pass_time(self, seconds: float) -> None:
-        """Lets the past fade, whether or not what burned meanwhile is split here."""
+        """Let the past fade, whether or not what burned meanwhile is split here."""
         self._since += seconds
 
     def split(
@@ -87,7 +87,7 @@ class Settlement:
         return dict(zip(sums, joules, strict=True))
 
     def forget(self, account: Hashable) -> None:
-        """Lets an account go, and all that was open: the others do not owe it to each other."""
+        """Let an account go, and all that was open: the others do not owe it to each other."""
         if account in self._past:
             self._past, self._seconds = {}, 0.0
 

@@ -51,7 +51,7 @@ class ShapleySplit:
         self.curve = PowerCurve()
 
     def learn(self, total_activity: float, watts: float, seconds: float) -> None:
-        """Takes in one tick; see `PowerCurve.learn`."""
+        """Take in one tick; see `PowerCurve.learn`."""
         self.curve.learn(total_activity, watts, seconds)
 
     def split(self, activities: Mapping[Hashable, float]) -> Mapping[Hashable, float] | None:

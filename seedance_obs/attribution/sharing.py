@@ -30,8 +30,8 @@ class Weigher(Protocol):
         """The watts expected of each account, on any scale, and whether anything learned is in."""
 
 
-class ShapleySplit(Protocol):
-    """Divides joint power by Shapley value over what is known of the board's power curve."""
+class ShapleyValues(Protocol):
+    """Knows Shapley values of joint power over what was learned of the board's power curve."""
 
     def learn(self, total_activity: float, watts: float, seconds: float) -> None:
         """Take in the mean power above the floor at some total activity."""

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.exporter.books.opening import open_attribution
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
 from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
-from seedance_obs.exporter.opening import open_attribution
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
 from seedance_obs.exporter.xid_counts import XidCounts
 from seedance_obs.layout import HostLayout

@@ -23,10 +23,8 @@ _MONITOR = re.compile(r"(?:^|-)conmon-")
 _LXC = re.compile(r"lxc\.payload[./](.+)|lxc/(.+)")
 _SLURM_ROOT = re.compile(r"slurm|slurm_.+|(?:.+_)?slurmstepd\.scope")
 _JOB = re.compile(r"job_(\d{1,10})|(s[0-9A-Z]{13})", re.ASCII)
-_STEP = re.compile(r"step_(.+)")
 _SLURM_USER = re.compile(r"uid_(\d{1,10})", re.ASCII)
 _LOGIN = re.compile(r"user-(\d{1,10})\.slice", re.ASCII)
-_SESSION = re.compile(r"session-.+\.scope|user@.+\.service")
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 
@@ -38,11 +36,9 @@ class CgroupFacts:
         pod_uid: As Kubernetes spells it, with dashes.
         container_id: The runtime's 64 hex digits, or the name of an LXC container.
         slurm_job: The job id, or since Slurm 25.11 its SLUID (`s` and 13 characters).
-        slurm_step: `0`, `batch`, `extern`, `interactive`.
         slurm_uid: The user that cgroup v1 names above the job.
         unit: The systemd service, its escapes resolved (`\x2d` is a dash). One that a user's own
             service manager runs has the manager before it: `user@1000.service/notebook.service`.
-        session: The login session, `session-3.scope`, or the user's manager `user@1000.service`.
         login_uid: The user in whose slice it is.
         path: The pod's, job's, container's or service's own cgroup, the first of these that there
             is, else the whole path; without the `..` of another cgroup namespace.
@@ -51,10 +47,8 @@ class CgroupFacts:
     pod_uid: str = ""
     container_id: str = ""
     slurm_job: str = ""
-    slurm_step: str = ""
     slurm_uid: int | None = None
     unit: str = ""
-    session: str = ""
     login_uid: int | None = None
     path: str = ""
 
@@ -67,21 +61,17 @@ def read_cgroup_path(path: str) -> CgroupFacts:
     container = _first(names, _container_id, since=pod[0] if pod else 0)
     root = _first(names, _whole(_SLURM_ROOT))
     job = _first(names, _whole(_JOB), since=root[0]) if root else None
-    step = _first(names, _whole(_STEP), since=job[0]) if job else None
     user = _first(names, _whole(_SLURM_USER), since=root[0]) if root else None
     outer = names[: min(found[0] for found in (pod, container, job, (len(names), "")) if found)]
     unit = _unit(outer)
-    session = _first(outer, _whole(_SESSION))
     login = _first(outer, _whole(_LOGIN))
     owner = pod or job or container or unit or (len(names) - 1, "")
     return CgroupFacts(
         pod_uid=_text(pod),
         container_id=_text(container),
         slurm_job=_text(job),
-        slurm_step=_text(step),
         slurm_uid=_number(user),
         unit=_text(unit),
-        session=_text(session),
         login_uid=_number(login),
         path="/" + "/".join(names[: owner[0] + 1]),
     )

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from seedance_obs.sources.procfs import read_text
+from seedance_obs.sources.small_files import read_text
 
 # The v1 trees that the kubelet, container runtimes and Slurm fill; of equal ones the first.
 _V1 = ("memory", "pids", "devices", "freezer", "cpu,cpuacct", "cpu", "systemd")

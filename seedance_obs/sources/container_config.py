@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any  # JSON that another program wrote
 
+from seedance_obs.sources.small_files import read_bytes
+
 _LARGEST_BYTES = 4 * 2**20
 _CONTAINERD = (
     "run/containerd",
@@ -170,12 +172,8 @@ def _is_name(text: str) -> bool:
 
 def _json(file: str) -> object:
     """What a file holds; None where it is missing, unreadable, too large or no JSON."""
-    try:
-        with open(file, "rb", buffering=0) as opened:
-            raw = opened.read(_LARGEST_BYTES + 1)
-    except OSError:
-        return None
-    return _parsed(raw) if len(raw) <= _LARGEST_BYTES else None
+    raw = read_bytes(file, _LARGEST_BYTES + 1)
+    return None if raw is None or len(raw) > _LARGEST_BYTES else _parsed(raw)
 
 
 def _parsed(text: object) -> object:

@@ -5,10 +5,13 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from seedance_obs.sources.small_files import read_bytes
+
 # Where a cgroup's folder may lie below /sys/fs/cgroup: unified; version 1; hybrid. A unified
 # hierarchy tells the CPU time of every cgroup, whether or not the controller is enabled in it.
 _HIERARCHIES = ("", "cpuacct", "cpu,cpuacct", "unified")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # places in the first line of /proc/stat, see proc(5)
+_HEAD_BYTES = 4096
 _COUNTED = 8  # guest and guest_nice, which follow, are inside user and nice
 
 
@@ -100,9 +103,9 @@ class CpuTimes:
         for hierarchy in _HIERARCHIES:
             folder = f"{self._cgroups}/{hierarchy}{cgroup}"
             if hierarchy in ("", "unified"):
-                usage = _usage_usec(_bytes(f"{folder}/cpu.stat"))
+                usage = _usage_usec(_head(f"{folder}/cpu.stat"))
             else:
-                text = _bytes(f"{folder}/cpuacct.usage").strip()
+                text = _head(f"{folder}/cpuacct.usage").strip()
                 usage = int(text) // 1000 if text.isdigit() else None
             if usage is not None:
                 return usage
@@ -110,7 +113,7 @@ class CpuTimes:
 
     def _process_us(self, pid: int) -> tuple[Hashable, int] | None:
         """A process, told from another of its number by its start, and its time."""
-        fields = _bytes(f"{self._proc}/{pid}/stat").rpartition(b")")[2].split()
+        fields = _head(f"{self._proc}/{pid}/stat").rpartition(b")")[2].split()
         try:
             return (pid, int(fields[19])), (int(fields[11]) + int(fields[12])) * self._tick_us
         except (IndexError, ValueError):
@@ -141,7 +144,7 @@ def _is_own(cgroup: str) -> bool:
 
 def _modes(file: Path) -> list[int] | None:
     """Clock ticks by mode; modes that an old kernel does not tell are 0."""
-    fields = _bytes(str(file)).partition(b"\n")[0].split()
+    fields = _head(str(file)).partition(b"\n")[0].split()
     numbers = fields[1 : 1 + _COUNTED]
     if fields[:1] != [b"cpu"] or len(numbers) <= _IDLE:
         return None
@@ -158,10 +161,6 @@ def _usage_usec(text: bytes) -> int | None:
     return None
 
 
-def _bytes(file: str) -> bytes:
-    """What a file holds; nothing where it cannot be read."""
-    try:
-        with open(file, "rb", buffering=0) as opened:
-            return opened.read(4096)
-    except (OSError, ValueError):
-        return b""
+def _head(file: str) -> bytes:
+    """The beginning of a file, which has all that is wanted; nothing where it cannot be read."""
+    return read_bytes(file, _HEAD_BYTES) or b""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from seedance_obs.sources.small_files import read_text
+
 # With cgroup v1 and hybrid hosts a process has one path per controller. Container runtimes and
 # Slurm always place it in these; the unified one (empty name) may only hold the service.
 _CONTROLLERS = ("memory", "pids", "devices", "cpu", "", "name=systemd")
@@ -68,6 +70,11 @@ def boot_time(proc_root: str | Path) -> int | None:
     return int(match.group(1)) if match else None
 
 
+def boot_id(proc_root: str | Path) -> str:
+    """The random name of this boot of the machine; empty where it is not told."""
+    return (read_text(f"{proc_root}/sys/kernel/random/boot_id") or "").strip()
+
+
 def read_process(proc_root: str | Path, pid: int) -> Process | None:
     """The process with this pid; None when it is gone, or went while being read."""
     folder = f"{proc_root}/{pid}"
@@ -127,19 +134,3 @@ def _cgroup(folder: str) -> str | None:
         paths.update(dict.fromkeys(controllers.split(","), path))
     known = [paths[name] for name in _CONTROLLERS if paths.get(name)]
     return next((path for path in known if path != "/"), known[0] if known else None)
-
-
-def read_text(file: str) -> str | None:
-    """What a small file of the kernel says; None where it cannot be read, or went meanwhile."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        # A file object costs three times as much.
-        parts = iter(lambda: os.read(descriptor, _READ_BYTES), b"")
-        return b"".join(parts).decode("utf-8", errors="replace")
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)

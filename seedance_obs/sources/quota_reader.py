@@ -2,8 +2,9 @@
 
 `cgroup.gpu-quota` files are looked for at the cgroup of a process and at all above it; the
 smallest limit on the way holds, as for other cgroup limits. Where no such file is, a look costs one
-failed open for each cgroup on the way, and cgroups above are shared. Files are read again after
-`refresh_seconds`; an environment is read once for each process, and of it only the limits are kept.
+failed open for each cgroup on the way, and cgroups above are shared. What is told of a file is five
+seconds old at most. An environment holds secrets: it is read once for each process, and of it only
+the limits are kept. Reading it waits for a process whose memory map is locked.
 """
 
 import errno
@@ -22,13 +23,14 @@ from seedance_obs.sources.quotas import Quota, parse_gpu_quota
 
 QUOTA_FILE = "cgroup.gpu-quota"
 HAMI_CONTAINERS = "usr/local/vgpu/containers"  # HAMi's default, below the host's root
+_FILE_SECONDS = 2.5  # half of what is promised: a quota is put together of files read before it
 _LARGEST_QUOTA_BYTES = 4096
 _LARGEST_ENVIRON_BYTES = 2**20
 _REMEMBERED = 4096
 _MOST_ENTRIES = 16  # of a HAMi folder, which its container can fill
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENODEV)
 
-logger = logging.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -69,33 +71,18 @@ class _Level:
 class QuotaReader:
     """The quotas of processes, read from a host's files."""
 
-    def __init__(
-        self,
-        root: str | Path,
-        *,
-        clock: Callable[[], float],
-        refresh_seconds: float = 5.0,
-        environments: bool = True,
-        hami_containers: str = HAMI_CONTAINERS,
-    ) -> None:
+    def __init__(self, root: str | Path, *, clock: Callable[[], float]) -> None:
         """Remember where to look; nothing is read yet.
 
         Args:
             root: The host's root, such as `/host`.
             clock: Monotonic seconds.
-            refresh_seconds: How old what is told of a file may be.
-            environments: Whether to read `/proc/<pid>/environ`. It holds secrets (all but the
-                limits are dropped at once), needs the right to trace the process, and waits for
-                one whose memory map is locked.
-            hami_containers: HAMi's folder of containers, below the root.
         """
         below = str(root).rstrip("/")
         self._proc = f"{below}/proc"
         self._cgroups = f"{below}/sys/fs/cgroup"
-        self._hami = f"{below}/{hami_containers.strip('/')}"
+        self._hami = f"{below}/{HAMI_CONTAINERS}"
         self._clock = clock
-        self._refresh = refresh_seconds / 2  # a quota is put together of files read before it
-        self._environments = environments
         self._bases: _Memory[tuple[str, ...]] = _Memory()
         self._levels: _Memory[_Level] = _Memory()
         self._by_cgroup: _Memory[tuple[Quota, ...]] = _Memory()
@@ -124,13 +111,13 @@ class QuotaReader:
         """
         now = self._clock()
         found = self._of_cgroup(cgroup, now) if cgroup else ()
-        started = self._of_process(pid, start_ticks, now) if self._environments else ()
+        started = self._of_process(pid, start_ticks, now)
         shared = self._of_container(f"{pod_uid}_{container}", now) if pod_uid and container else ()
         own = (quota for quota in started if not (shared and quota.source == "hami"))
         return (*found, *own, *shared)
 
     def _of_cgroup(self, cgroup: str, now: float) -> tuple[Quota, ...]:
-        known = self._by_cgroup.fresh(cgroup, now - self._refresh)
+        known = self._by_cgroup.fresh(cgroup, now - _FILE_SECONDS)
         if known is not None:
             return known
         files = [self._level(folder, now) for folder in self._folders(cgroup, now)]
@@ -159,7 +146,7 @@ class QuotaReader:
 
     def _hierarchies(self, now: float) -> tuple[str, ...]:
         """The unified hierarchy; on hosts with cgroup v1 also that of each controller."""
-        known = self._bases.fresh(None, now - self._refresh)
+        known = self._bases.fresh(None, now - _FILE_SECONDS)
         if known is not None:
             return known
         bases = [self._cgroups]
@@ -172,16 +159,16 @@ class QuotaReader:
         return self._bases.keep(None, tuple(bases), now)
 
     def _level(self, folder: str, now: float) -> _Level:
-        known = self._levels.fresh(folder, now - self._refresh)
+        known = self._levels.fresh(folder, now - _FILE_SECONDS)
         if known is not None:
             return known
         before = self._levels.get(folder)
         level = _read_level(f"{folder}/{QUOTA_FILE}")
         if level.fault != (before.fault if before else ""):
             if level.fault:
-                logger.warning("gpu quota not read folder=%s fault=%s", folder, level.fault)
+                LOG.warning("event=gpu_quota_unreadable folder=%s fault=%r", folder, level.fault)
             else:
-                logger.info("gpu quota fault ended folder=%s", folder)
+                LOG.info("event=gpu_quota_recovered folder=%s", folder)
         return self._levels.keep(folder, level, now)
 
     def _of_process(self, pid: int, start_ticks: int, now: float) -> tuple[Quota, ...]:
@@ -191,14 +178,14 @@ class QuotaReader:
         try:
             environ = _read(f"{self._proc}/{pid}/environ", _LARGEST_ENVIRON_BYTES)[0]
         except OSError as error:
-            logger.debug("environment not read pid=%d error=%s", pid, error.strerror)
+            LOG.debug("event=environment_unreadable pid=%d error=%r", pid, error.strerror)
             environ = b""
         variables = limiting_variables(environ)
         quotas = (*mps_quotas(variables), *hami_quotas(variables))
         return self._by_process.keep((pid, start_ticks), quotas, now)
 
     def _of_container(self, name: str, now: float) -> tuple[Quota, ...]:
-        known = self._by_container.fresh(name, now - self._refresh)
+        known = self._by_container.fresh(name, now - _FILE_SECONDS)
         if known is not None:
             return known
         quotas = () if "/" in name else _read_container(f"{self._hami}/{name}")

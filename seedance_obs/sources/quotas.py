@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from seedance_obs.sources.readings import MigReadings
 
-SOURCES = ("gpu-quota", "mig", "mps", "hami")
-
 _UNITS = " KMGTP"
 _BYTES = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s?([KMGTP]?)I?B?", re.ASCII | re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,20})?)\s?%", re.ASCII)
@@ -19,7 +17,7 @@ class Quota:
     """The most that a container, process or MIG instance may use; None where nothing limits it.
 
     Attributes:
-        source: Who limits, one of `SOURCES`.
+        source: Who limits: `gpu-quota`, `mig`, `mps` or `hami`.
         memory_bytes: Of each board it holds for.
         sm_ratio: Share (0 to 1) of the board's SMs, or of their time.
         changed_at: Unix seconds of the last change, None where nobody noted it.

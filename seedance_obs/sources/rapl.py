@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from seedance_obs.sources.small_files import read_text
+
 _FOLDER = re.compile(r"intel-rapl:\d+(:\d+)?")
 _PACKAGE = re.compile(r"package-(\d+)(-die-\d+)?")
 _PSYS = ("psys", "platform")
@@ -95,11 +97,11 @@ class Rapl:
             folders = sorted(filter(_FOLDER.fullmatch, os.listdir(self._powercap)), key=_numbers)
         except OSError:
             return ""
-        names = {folder: _text(self._powercap / folder / "name") for folder in folders}
+        names = {folder: _word(self._powercap / folder / "name") for folder in folders}
         places: dict[str, _Place] = {}
         for folder in folders:
-            parent = names.get(":".join(folder.split(":")[:2])) or ""
-            place = _place(names[folder] or "", parent, self._powercap / folder)
+            parent = names.get(":".join(folder.split(":")[:2]), "")
+            place = _place(names[folder], parent, self._powercap / folder)
             if place:
                 # Drivers for two registers of one package may both be loaded.
                 places.setdefault(place.name, place)
@@ -166,7 +168,7 @@ def _read_zone(place: _Place) -> RaplZone | None:
         ValueError: it is no number.
     """
     microjoules = int((place.folder / "energy_uj").read_bytes())
-    text = _text(place.folder / "max_energy_range_uj") or ""
+    text = _word(place.folder / "max_energy_range_uj")
     range_uj = int(text) if text.isdecimal() and int(text) > 0 else None
     if microjoules < 0 or (range_uj is not None and microjoules > range_uj):
         return None
@@ -179,8 +181,5 @@ def _numbers(folder: str) -> list[int]:
     return [int(number) for number in folder.split(":")[1:]]
 
 
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
+def _word(file: Path) -> str:
+    return (read_text(str(file)) or "").strip()

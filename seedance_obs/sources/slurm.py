@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from seedance_obs.sources.small_files import read_text
 from seedance_obs.sources.sysfs import number_set
 
 _TRIES = 3
@@ -93,13 +94,11 @@ def read_job_map(directory: str | Path) -> dict[MappedGpu, tuple[str, ...]] | No
 
 def read_job_environment(proc_root: str | Path, pid: int) -> JobEnvironment | None:
     """What a process was told of its job; None where it cannot be read or is in no job."""
-    try:
-        with open(os.path.join(proc_root, str(pid), "environ"), "rb") as file:
-            raw = file.read(_LARGEST_ENVIRONMENT_BYTES)
-    except OSError:
+    environment = read_text(f"{proc_root}/{pid}/environ", _LARGEST_ENVIRONMENT_BYTES)
+    if environment is None:
         return None
     said: dict[str, str] = {}
-    for word in raw.decode("utf-8", errors="replace").split("\0"):
+    for word in environment.split("\0"):
         name, _, value = word.partition("=")
         said.setdefault(name, value)
     job = said.get("SLURM_JOB_ID") or said.get("SLURM_JOBID") or ""

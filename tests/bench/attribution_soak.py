@@ -17,13 +17,13 @@ from pathlib import Path
 from time import process_time
 
 from seedance_obs.config import NodeSettings
-from seedance_obs.exporter.attribution import Attribution, Parts
-from seedance_obs.exporter.books import Books
-from seedance_obs.exporter.checkpoint import Checkpoint
-from seedance_obs.exporter.host_energy import HostEnergy
-from seedance_obs.exporter.people import People
-from seedance_obs.exporter.quota_watch import QuotaWatch
-from seedance_obs.exporter.roster import Roster
+from seedance_obs.exporter.books.attribution import Attribution, Parts
+from seedance_obs.exporter.books.board_books import Books
+from seedance_obs.exporter.books.checkpoint import Checkpoint
+from seedance_obs.exporter.books.host_energy import HostEnergy
+from seedance_obs.exporter.books.people import People
+from seedance_obs.exporter.books.quota_watch import QuotaWatch
+from seedance_obs.exporter.books.roster import Roster
 from seedance_obs.exporter.view import LocatedGpu
 from seedance_obs.merge import merge
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes, CpuUse

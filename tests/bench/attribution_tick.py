@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from seedance_obs.config import NodeSettings
-from seedance_obs.exporter.attribution import Attribution
-from seedance_obs.exporter.opening import STATE_FILE, open_attribution
+from seedance_obs.exporter.books.attribution import Attribution
+from seedance_obs.exporter.books.opening import STATE_FILE, open_attribution
 from seedance_obs.exporter.view import LocatedGpu
 from seedance_obs.layout import HostLayout
 from seedance_obs.merge import merge

@@ -6,7 +6,7 @@ import pytest
 
 from seedance_obs.exporter.node import Node
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
-from tests.exporter.test_workloads import WATTS, Host, holds
+from tests.exporter.books.test_workloads import WATTS, Host, holds
 
 COLLECTED_EVERY = 30.0
 

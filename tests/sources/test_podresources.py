@@ -19,7 +19,7 @@ from podresources_server import (
 
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.sources.podresources.devices import HeldDevice
-from seedance_obs.sources.podresources.pods import Claim, PodContainer
+from seedance_obs.sources.podresources.pods import DraClaim, PodContainer
 from seedance_obs.sources.podresources.source import PodResourcesSource
 from seedance_obs.sources.readings import SourceSnapshot
 
@@ -135,7 +135,7 @@ def test_claims_keep_their_names_and_become_devices(path: Path) -> None:
         path, pod("p", container("c", claim("single", "gpu-1", cdi), ONE_GPU))
     ).containers
     assert found.devices == (HeldDevice(gpu_uuid=GPU), HeldDevice(index=1))
-    assert found.claims == (Claim("single", "research", "gpu.nvidia.com", "node-7", "gpu-1"),)
+    assert found.claims == (DraClaim("single", "research", "gpu.nvidia.com", "node-7", "gpu-1"),)
 
 
 def test_the_uuid_of_a_claim_is_taken_from_its_cdi_name(path: Path) -> None:

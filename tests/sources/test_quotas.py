@@ -330,13 +330,13 @@ def test_a_broken_quota_file_costs_itself_and_is_logged_when_it_starts_and_ends(
         assert reader.quotas(pid, 1, POD) == (Quota("gpu-quota", 5 * GIB, changed_at=9.0),)
         clock.now += 9
     (line,) = caplog.messages
-    assert line.startswith("gpu quota not read folder=")
+    assert line.startswith("event=gpu_quota_unreadable folder=")
     assert "found 'three gigs'" in line
     put(tmp_path, POD, "3G")
     (quota,) = reader.quotas(4, 1, POD)
     assert quota.memory_bytes == 3 * GIB
     assert len(caplog.messages) == 2
-    assert caplog.messages[1].startswith("gpu quota fault ended folder=")
+    assert caplog.messages[1].startswith("event=gpu_quota_recovered folder=")
 
 
 def test_bytes_that_are_no_text_a_folder_and_a_pipe_are_no_quota(reader, tmp_path):
@@ -384,12 +384,6 @@ def test_an_environment_that_may_not_be_read_costs_only_itself(reader, tmp_path,
 
     monkeypatch.setattr(quota_reader.os, "open", refused)
     assert [quota.source for quota in reader.quotas(42, 1, POD)] == ["gpu-quota"]
-
-
-def test_environments_are_left_alone_where_they_are_not_wanted(reader, tmp_path, clock):
-    start(tmp_path, 42, b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=20\0")
-    reader = QuotaReader(tmp_path, clock=clock, environments=False)
-    assert reader.quotas(42, 1, None) == ()
 
 
 def test_this_very_process_is_read_from_the_real_proc(clock):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from seedance_obs.exporter.account_names import tenant_of, workload_of
+from seedance_obs.exporter.books.account_names import tenant_of, workload_of
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
 

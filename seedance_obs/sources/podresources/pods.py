@@ -14,8 +14,8 @@ IsOurs = Callable[[str], bool]  # of a resource's name
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A device that came by Dynamic Resource Allocation, under the names of its ResourceSlice."""
+class DraClaim:
+    """A device that came by Dynamic Resource Allocation, by the names of its ResourceSlice."""
 
     name: str
     namespace: str
@@ -36,7 +36,7 @@ class PodContainer:
     pod: str
     container: str
     devices: tuple[HeldDevice, ...]
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[DraClaim, ...] = ()
 
 
 def is_ours(extra_names: tuple[str, ...]) -> IsOurs:
@@ -85,12 +85,12 @@ def _container(pod: Any, container: Any, ours: IsOurs) -> tuple[PodContainer | N
     return PodContainer(pod.namespace, pod.name, container.name, devices, tuple(claims)), lost
 
 
-def _claims(dynamic_resources: Iterable[Any]) -> Iterator[tuple[Claim, HeldDevice | None]]:
+def _claims(dynamic_resources: Iterable[Any]) -> Iterator[tuple[DraClaim, HeldDevice | None]]:
     for resource in dynamic_resources:
         for part in resource.claim_resources:
             if part.driver_name == DRA_DRIVER:
                 cdi_names = tuple(device.name for device in part.cdi_devices)
-                claim = Claim(
+                claim = DraClaim(
                     resource.claim_name,
                     resource.claim_namespace,
                     part.driver_name,

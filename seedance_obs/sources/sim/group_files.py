@@ -57,9 +57,10 @@ class GroupFiles:
 
     def prune(self, staging: Staging) -> None:
         """Take away what nothing alive is in."""
+        wanted = self._wanted()
         for folder in sorted(self._present()):
             name = str(folder.relative_to(self._root))
-            if name not in self._wanted() and folder.parent.exists():
+            if name not in wanted and folder.parent.exists():
                 staging.remove(name)
 
     def _present(self) -> Iterator[Path]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from seedance_obs.exporter.account_names import account_name
-from seedance_obs.exporter.host_energy import HostEnergy
-from seedance_obs.exporter.roster import Roster
+from seedance_obs.exporter.books.account_names import account_name
+from seedance_obs.exporter.books.host_energy import HostEnergy
+from seedance_obs.exporter.books.roster import Roster
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes, CpuUse
 from seedance_obs.sources.rapl import Rapl
 from seedance_obs.workload import Workload
-from tests.exporter.test_workloads import OTHER_POD, Host
+from tests.exporter.books.test_workloads import OTHER_POD, Host
 from tests.sources.host_tree import BOOT, CID, POD, TICKS, HostTree
 
 A, B = "/kubepods/pod-a", "/kubepods/pod-b"

@@ -10,9 +10,9 @@ from seedance_obs.attribution.shapley import ShapleySplit
 from seedance_obs.attribution.sharing import ACTIVITY, INTENSITY, RESIDENCY
 from seedance_obs.attribution.state import balance_as_state, balance_from, table, text
 from seedance_obs.attribution.tick import Balance, Tick
-from seedance_obs.exporter.account_names import tenant_of
+from seedance_obs.exporter.books.account_names import tenant_of
+from seedance_obs.exporter.books.traffic_meter import TrafficMeter
 from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS
-from seedance_obs.exporter.traffic import TrafficMeter
 from seedance_obs.exporter.view import BoardEvidence, TenantAccount, WorkloadAccount
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from seedance_obs.exporter.checkpoint import Checkpoint
+from seedance_obs.exporter.books.checkpoint import Checkpoint
 
 STEP = b"step\n"
 REPEATS = 4000

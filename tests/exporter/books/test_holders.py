@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from seedance_obs.attribution.tick import Holder
-from seedance_obs.exporter.holders import holders_of
-from seedance_obs.exporter.residency import Claim, occupancy
-from seedance_obs.exporter.use_meter import UseMeter
+from seedance_obs.exporter.books.holders import holders_of
+from seedance_obs.exporter.books.residency import Claim, occupancy
+from seedance_obs.exporter.books.use_meter import UseMeter
 from seedance_obs.sources.readings import GpuProcess, GpuReadings, ProcessUse, SourceSnapshot
-from tests.exporter.boards import SPEECH, VISION, board, instance, reading, running
+from tests.exporter.books.boards import SPEECH, VISION, board, instance, reading, running
 
 OWNERS = {1: VISION, 2: VISION, 3: SPEECH}
 

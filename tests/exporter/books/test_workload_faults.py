@@ -4,9 +4,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from seedance_obs.exporter import attribution
+from seedance_obs.exporter.books import attribution
 from seedance_obs.exporter.registry import CollectorSet
-from tests.exporter.test_workloads import WATTS, Host, holds
+from tests.exporter.books.test_workloads import WATTS, Host, holds
 from tests.sources.host_tree import CID, POD
 
 
@@ -82,7 +82,7 @@ def test_a_board_that_cannot_be_booked_costs_its_own_books(two_boards, monkeypat
 
 
 def test_without_the_classes_of_links_everything_else_is_booked(two_boards, monkeypatch):
-    breaking(monkeypatch, "link_classes", lambda _topology: True)
+    breaking(monkeypatch, "links_by_workload", lambda _topology: True)
     two_boards.run(4)
     assert booked(two_boards) == {"GPU-0": {"anna": 6 * WATTS}, "GPU-1": {"anna": 6 * WATTS}}
 

@@ -14,14 +14,6 @@ Opened = TypeVar("Opened")
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)  # a quarter faster
 
 
-def boot_id(root: str | Path) -> str:
-    """The random name of this boot of the host under `root`; empty where it cannot be read."""
-    try:
-        return (Path(root) / "proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
 class Checkpoint:
     """One JSON file, replaced as a whole.
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from seedance_obs.exporter.residency import Claim, Place
+from seedance_obs.exporter.books.residency import Claim, Place
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.podresources.devices import HeldDevice
 from seedance_obs.sources.podresources.pods import PodContainer

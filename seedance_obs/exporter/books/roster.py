@@ -6,7 +6,8 @@ from operator import attrgetter
 from typing import Any
 
 from seedance_obs.attribution.state import number, text, whole
-from seedance_obs.exporter.account_names import account_name
+from seedance_obs.attribution.tenants import TenantRules
+from seedance_obs.exporter.books.account_names import account_name
 from seedance_obs.workload import Workload
 
 _FACTS = tuple(field.name for field in fields(Workload) if field.init)
@@ -73,6 +74,36 @@ class Roster:
         for row in state["rows"]:
             kept = dict(zip(names, row, strict=True))
             self.account(_workload_from(kept), text(kept, "tenant"), number(kept, "seen_at"))
+
+
+class TickAccounts:
+    """The accounts of one tick: each workload is looked up once."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        rules: TenantRules,
+        now: float,
+        *,
+        links: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        self._roster = roster
+        self._rules = rules
+        self._now = now
+        self._links = links
+        self._names: dict[str, str] = {}
+
+    def account(self, workload: Workload) -> str:
+        """The account that a workload is booked under now."""
+        name = self._names.get(workload.key)
+        if name is None:
+            tenant = self._rules.tenant_of(workload)
+            name = self._names[workload.key] = self._roster.account(workload, tenant, self._now)
+        return name
+
+    def links(self, workload: Workload) -> Mapping[str, str]:
+        """The link classes of its traffic."""
+        return self._links.get(workload.key, {})
 
 
 def _workload_from(kept: Mapping[str, Any]) -> Workload:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import lcm
 
 from seedance_obs.attribution.tick import Holder
-from seedance_obs.exporter.residency import UNKNOWN_WORKLOAD, Occupancy, Place, Resident
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD, Occupancy, Place, Resident
 from seedance_obs.merge import MergedGpu
 from seedance_obs.workload import Workload
 

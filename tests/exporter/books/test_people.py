@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from seedance_obs.exporter.people import PODS_REMEMBERED, REMEMBERED_SECONDS, People
+from seedance_obs.exporter.books.people import PODS_REMEMBERED, REMEMBERED_SECONDS, People
 from seedance_obs.sources.process_owners import ProcessOwners
 from seedance_obs.sources.readings import GpuProcess, GpuReadings, ProcessUse, SourceSnapshot
 from seedance_obs.workload import Workload

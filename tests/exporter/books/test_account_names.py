@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from seedance_obs.attribution.host import SYSTEM
 from seedance_obs.attribution.tenants import TenantRules
 from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED
-from seedance_obs.exporter.account_names import account_name, tenant_of, workload_of
+from seedance_obs.exporter.books.account_names import account_name, tenant_of, workload_of
 from seedance_obs.workload import Workload
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from seedance_obs.exporter.books.residency import Occupancy
+from seedance_obs.exporter.view import LocatedGpu
 from seedance_obs.topology.distance import worst_class
 from seedance_obs.topology.model import Absent, Topology
 
@@ -24,3 +26,17 @@ def link_classes(topology: Topology, gpus: Sequence[str]) -> Mapping[str, str]:
     if not isinstance(nvlink, Absent):
         found["nvlink"] = nvlink
     return found
+
+
+def links_by_workload(
+    found: Sequence[tuple[LocatedGpu, Occupancy | None]], topology: Topology
+) -> dict[str, Mapping[str, str]]:
+    """The link classes of the traffic of each workload, by its key, from the GPUs it is on."""
+    held: dict[str, tuple[str, ...]] = {}
+    for gpu, occupied in found:
+        for resident in () if occupied is None else occupied.residents():
+            devices = held.get(resident.workload.key, ())
+            if gpu.device.name not in devices:
+                held[resident.workload.key] = (*devices, gpu.device.name)
+    classes = {devices: link_classes(topology, devices) for devices in set(held.values())}
+    return {workload: classes[devices] for workload, devices in held.items()}

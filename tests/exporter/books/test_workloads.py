@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.exporter.account_names import account_name
+from seedance_obs.exporter.books.account_names import account_name
 from seedance_obs.exporter.node import Node
 from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.exporter.view import NodeView

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from seedance_obs.exporter.residency import UNKNOWN_WORKLOAD, Claim, occupancy
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD, Claim, occupancy
 from seedance_obs.sources.readings import GpuProcess, VgpuInstance
-from tests.exporter.boards import JOB, SPEECH, VISION, board, instance, running
+from tests.exporter.books.boards import JOB, SPEECH, VISION, board, instance, running
 
 OWNERS = {1: VISION, 2: VISION, 3: SPEECH, 4: JOB}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from seedance_obs.attribution.host import HostAccount, HostTick
 from seedance_obs.attribution.state import table, wholes
-from seedance_obs.exporter.account_names import tenant_of
-from seedance_obs.exporter.roster import Known
+from seedance_obs.exporter.books.account_names import tenant_of
+from seedance_obs.exporter.books.roster import Known
 from seedance_obs.exporter.view import HostEnergyView
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes
 from seedance_obs.sources.rapl import Rapl

@@ -8,16 +8,16 @@ from typing import Any
 from seedance_obs.attribution.state import optional_whole
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import UsageError
-from seedance_obs.exporter.attribution import Attribution, Parts
-from seedance_obs.exporter.books import Books
-from seedance_obs.exporter.checkpoint import Checkpoint, boot_id
-from seedance_obs.exporter.host_energy import HostEnergy
-from seedance_obs.exporter.people import People
-from seedance_obs.exporter.quota_watch import QuotaWatch
-from seedance_obs.exporter.roster import Roster
+from seedance_obs.exporter.books.attribution import Attribution, Parts
+from seedance_obs.exporter.books.board_books import Books
+from seedance_obs.exporter.books.checkpoint import Checkpoint
+from seedance_obs.exporter.books.host_energy import HostEnergy
+from seedance_obs.exporter.books.people import People
+from seedance_obs.exporter.books.quota_watch import QuotaWatch
+from seedance_obs.exporter.books.roster import Roster
 from seedance_obs.sources.cpu_times import CpuTimes
 from seedance_obs.sources.process_owners import ProcessOwners
-from seedance_obs.sources.procfs import boot_time
+from seedance_obs.sources.procfs import boot_id, boot_time
 from seedance_obs.sources.quota_reader import QuotaReader
 from seedance_obs.sources.rapl import Rapl
 from seedance_obs.tenant_file import TenantFile
@@ -42,7 +42,7 @@ def open_attribution(
     floors = floor_watts(settings.attribution_floor_watts)
     rules = Path(settings.tenants_file) if settings.tenants_file else None
     tenants = TenantFile(rules, clock=wall)
-    checkpoint = Checkpoint(_state_file(settings, environment), boot_id=boot_id(root))
+    checkpoint = Checkpoint(_state_file(settings, environment), boot_id=boot_id(root / "proc"))
     shapley = settings.attribution_shapley
 
     def opened(kept: Mapping[str, Any] | None) -> Attribution:

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from seedance_obs.exporter.checkpoint import Checkpoint, boot_id
-from tests.exporter.checkpoint_writer import STEP, state_of
+from seedance_obs.exporter.books.checkpoint import Checkpoint
+from seedance_obs.sources.procfs import boot_id
+from tests.exporter.books.checkpoint_writer import STEP, state_of
 from tests.privileges import as_nobody
 
 BOOT = "3f2c6f0e-5a1d-4d0c-9c5b-0a6a6f6f1b11"
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 STATE = {"boards": {"GPU-a": {"balances": {"pod-1": 5}}}, "none": None, "half": 0.5}
 
 
@@ -233,17 +234,17 @@ def test_a_folder_that_is_not_there_costs_the_checkpoint_only(tmp_path):
 
 
 def test_the_boot_id_is_the_hosts(tmp_path):
-    assert boot_id(tmp_path) == ""
+    assert boot_id(tmp_path / "proc") == ""
     folder = tmp_path / "proc/sys/kernel/random"
     folder.mkdir(parents=True)
     (folder / "boot_id").write_text(BOOT + "\n")
-    assert boot_id(tmp_path) == BOOT
+    assert boot_id(tmp_path / "proc") == BOOT
 
 
 @contextmanager
 def writer(file: Path, number: int, manner: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that saves on and on; it is killed at the end of the block."""
-    command = [sys.executable, "-m", "tests.exporter.checkpoint_writer"]
+    command = [sys.executable, "-m", "tests.exporter.books.checkpoint_writer"]
     command += [str(file), BOOT, str(number), manner]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=ROOT) as process:

@@ -5,25 +5,26 @@
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from seedance_obs.attribution.tick import EnergyReading, Holder, Tick
-from seedance_obs.exporter.books import Books
-from seedance_obs.exporter.checkpoint import Checkpoint
-from seedance_obs.exporter.claims import Claims, given_to_jobs, given_to_pods
+from seedance_obs.exporter.books.board_books import Books
+from seedance_obs.exporter.books.checkpoint import Checkpoint
+from seedance_obs.exporter.books.claims import Claims, given_to_jobs, given_to_pods
+from seedance_obs.exporter.books.holders import holders_of
+from seedance_obs.exporter.books.host_energy import HostEnergy
+from seedance_obs.exporter.books.link_classes import links_by_workload
+from seedance_obs.exporter.books.people import People
+from seedance_obs.exporter.books.quota_watch import QuotaWatch
+from seedance_obs.exporter.books.residency import Occupancy, occupancy
+from seedance_obs.exporter.books.roster import Known, Roster, TickAccounts
+from seedance_obs.exporter.books.seats import Seat, seats_of
+from seedance_obs.exporter.books.use_meter import UseMeter
 from seedance_obs.exporter.faults import Faults
-from seedance_obs.exporter.holders import holders_of
-from seedance_obs.exporter.host_energy import HostEnergy
-from seedance_obs.exporter.link_classes import link_classes
-from seedance_obs.exporter.people import People
-from seedance_obs.exporter.quota_watch import QuotaWatch, Seat
-from seedance_obs.exporter.residency import Occupancy, occupancy
-from seedance_obs.exporter.roster import Known, Roster
-from seedance_obs.exporter.use_meter import UseMeter
 from seedance_obs.exporter.view import (
     AttributionView,
     HostEnergyView,
@@ -128,8 +129,10 @@ class Attribution:
         found = [(gpu, self._occupancy(gpu.merged, owned, claims)) for gpu in gpus]
         links: dict[str, Mapping[str, str]] = {}
         with self._faults.kept_to("link classes"):
-            links = _links_by_workload(found, topology)
-        accounts = _Accounts(self._parts, links={**self._links, **links}, now=now)
+            links = links_by_workload(found, topology)
+        accounts = TickAccounts(
+            self._parts.roster, self._parts.tenants.rules(), now, links={**self._links, **links}
+        )
         seats: list[Seat] = []
         for gpu, occupied in found:
             seats += self._advance(gpu.merged, occupied, owned, accounts)
@@ -205,7 +208,7 @@ class Attribution:
         gpu: MergedGpu,
         occupied: Occupancy | None,
         owned: Mapping[int, Workload],
-        accounts: "_Accounts",
+        accounts: TickAccounts,
     ) -> Sequence[Seat]:
         """Book one board's tick, and who sat there; nobody is seen where telling them fails."""
         holders, parts, seats = None, 1, list[Seat]()
@@ -220,7 +223,7 @@ class Attribution:
                     account_of=accounts.account,
                     links_of=accounts.links,
                 )
-                seats = [*_seats(gpu, occupied, told[0], accounts.account)]
+                seats = [*seats_of(gpu, occupied, told[0], accounts.account)]
                 holders, parts = told
         with self._faults.kept_to(f"books of {gpu.uuid}"):
             self._book(gpu, holders, parts)
@@ -277,65 +280,8 @@ class Attribution:
         self._parts.quotas.restore(kept["quotas"])
 
 
-class _Accounts:
-    """The accounts of one tick: each workload is looked up once."""
-
-    def __init__(self, parts: Parts, *, links: Mapping[str, Mapping[str, str]], now: float) -> None:
-        self._rules = parts.tenants.rules()
-        self._roster = parts.roster
-        self._links = links
-        self._now = now
-        self._names: dict[str, str] = {}
-
-    def account(self, workload: Workload) -> str:
-        """The account that a workload is booked under now."""
-        name = self._names.get(workload.key)
-        if name is None:
-            tenant = self._rules.tenant_of(workload)
-            name = self._names[workload.key] = self._roster.account(workload, tenant, self._now)
-        return name
-
-    def links(self, workload: Workload) -> Mapping[str, str]:
-        """The link classes of its traffic."""
-        return self._links.get(workload.key, {})
-
-
 def _energy(gpu: MergedGpu) -> EnergyReading | None:
     read = gpu.readings.get("energy_mj")
     if read is None:
         return None
     return EnergyReading(int(read.value), round(read.taken_at * 1e6), read.source)
-
-
-def _links_by_workload(
-    found: Sequence[tuple[LocatedGpu, Occupancy | None]], topology: Topology
-) -> dict[str, Mapping[str, str]]:
-    held: dict[str, tuple[str, ...]] = {}
-    for gpu, occupied in found:
-        for resident in () if occupied is None else occupied.residents():
-            devices = held.get(resident.workload.key, ())
-            if gpu.device.name not in devices:
-                held[resident.workload.key] = (*devices, gpu.device.name)
-    classes = {devices: link_classes(topology, devices) for devices in set(held.values())}
-    return {workload: classes[devices] for workload, devices in held.items()}
-
-
-def _seats(
-    gpu: MergedGpu,
-    occupied: Occupancy,
-    holders: Sequence[Holder],
-    account_of: Callable[[Workload], str],
-) -> Iterator[Seat]:
-    activity = {holder.account: holder.activity for holder in holders}
-    for place, residents in occupied.places:
-        for resident in residents:
-            account = account_of(resident.workload)
-            yield Seat(
-                account=account,
-                workload=resident.workload,
-                gpu=gpu,
-                instance=place.instance,
-                pids=tuple(resident.pids),
-                memory_bytes=resident.memory_bytes,
-                activity=activity.get(account),
-            )

@@ -7,17 +7,15 @@ own, `note` on the one that books.
 import threading
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from seedance_obs.attribution.state import number, text
+from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.view import QuotaRow
-from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.procfs import read_process
 from seedance_obs.sources.quota_reader import QuotaReader
 from seedance_obs.sources.quotas import Quota, mig_quota, over
-from seedance_obs.sources.readings import MigReadings
-from seedance_obs.workload import Workload
 
 Number = TypeVar("Number", int, float)
 
@@ -25,19 +23,6 @@ NEARLY = 0.02  # of a limit: the allocation that would reach it is the one that 
 _KEPT = ("account", "gpu_uuid", "source", "limit", "seconds")
 # Their SM share is of the board's SMs, which the time that kernels ran does not tell.
 _OF_SMS = ("mig", "mps")
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A workload on a board (or on a MIG instance) at one tick, and what it used there."""
-
-    account: str
-    workload: Workload
-    gpu: MergedGpu
-    instance: MigReadings | None
-    pids: tuple[int, ...]
-    memory_bytes: int
-    activity: float | None
 
 
 class QuotaWatch:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from seedance_obs.exporter.account_names import tenant_of
-from seedance_obs.exporter.opening import STATE_FILE
-from tests.exporter.test_workload_faults import write_energy
-from tests.exporter.test_workloads import WATTS, Host
+from seedance_obs.exporter.books.account_names import tenant_of
+from seedance_obs.exporter.books.opening import STATE_FILE
+from tests.exporter.books.test_workload_faults import write_energy
+from tests.exporter.books.test_workloads import WATTS, Host
 from tests.sources.host_tree import CID, POD
 
 CGROUP = f"{POD}/cri-containerd-{CID}.scope"

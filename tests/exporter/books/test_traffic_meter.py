@@ -3,10 +3,10 @@
 import dataclasses
 import json
 
-from seedance_obs.exporter.traffic import TrafficMeter
+from seedance_obs.exporter.books.traffic_meter import TrafficMeter
 from seedance_obs.sources.readings import GpuReadings
-from tests.exporter.boards import board, reading
-from tests.exporter.test_workloads import Host
+from tests.exporter.books.boards import board, reading
+from tests.exporter.books.test_workloads import Host
 
 
 def ports(uuid: str = "GPU-a", **counters: float):
