@@ -75,8 +75,12 @@ class BoardAccount:
 
     @property
     def floor_source(self) -> str | None:
-        """Where the floor is from: `measured`, `configured`, or None."""
+        """Where the floor is from: `measured`, `configured`, `same_model`, or None."""
         return self._floor.source
+
+    def lend_floor(self, watts: float | None) -> None:
+        """Take what other boards of its model draw when idle, until it is measured here."""
+        self._floor.lent_watts = watts
 
     @property
     def counter_restarts(self) -> int:

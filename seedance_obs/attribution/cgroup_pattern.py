@@ -43,7 +43,7 @@ def cgroup_pattern(text: str) -> re.Pattern[str]:
             warnings.simplefilter("error")  # of what looks like a set inside a set: [[:alpha:]]
             pattern = re.compile(text)
     except (re.error, RecursionError, OverflowError, Warning) as error:
-        raise ValueError(f"found {text!r}: {error}") from error
+        raise ValueError(f"that compiles, found {text!r}: {error}") from error
     problem = _Scan().problem(text)
     if problem:
         raise ValueError(f"{problem}, found {text!r}")

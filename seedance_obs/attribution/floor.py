@@ -22,18 +22,23 @@ class Floor:
         self._seconds = 0.0  # of evidence, as far as it is remembered
         self._quiet_since_us: int | None = None
         self._settle_us = FIRST_SETTLE_US
+        self.lent_watts: float | None = None  # measured on other boards of its model
 
     @property
     def watts(self) -> float | None:
-        """The measured floor, else the configured one, else None."""
-        return self._mean_watts if self._measured else self._configured_watts
+        """The measured floor, else the configured one, else the lent one, else None."""
+        if self._measured:
+            return self._mean_watts
+        return self.lent_watts if self._configured_watts is None else self._configured_watts
 
     @property
     def source(self) -> str | None:
-        """Where it is from: `measured`, `configured`, or None where it is not known."""
+        """Where it is from: `measured`, `configured`, `same_model`; None where it is not known."""
         if self._measured:
             return "measured"
-        return None if self._configured_watts is None else "configured"
+        if self._configured_watts is not None:
+            return "configured"
+        return None if self.lent_watts is None else "same_model"
 
     @property
     def _measured(self) -> bool:

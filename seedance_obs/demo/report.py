@@ -46,9 +46,27 @@ class Report:
     residual_joules: float | None  # None where no board has an energy counter
     rows: tuple[Row, ...]
 
+    @property
+    def largest_tenant_error(self) -> float | None:
+        """The furthest that a tenant's joules are from the truth, as a ratio; None without it."""
+        errors = [
+            abs(row.joules / row.true_joules - 1)
+            for row in self.rows
+            if row.joules is not None and row.true_joules and row.tenant not in LAST_ACCOUNTS
+        ]
+        return max(errors, default=None)
+
     def as_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return asdict(self)
+        """The report as plain data, to the milli of each unit."""
+        error = self.largest_tenant_error
+        return {
+            **asdict(self),
+            "rows": [
+                {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(row).items()}
+                for row in self.rows
+            ],
+            "largest_tenant_error": error and round(error, 5),
+        }
 
 
 @dataclass(frozen=True, slots=True)

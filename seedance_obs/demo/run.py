@@ -211,6 +211,12 @@ def _print_report(console: Console, report: Report) -> None:
         ),
         highlight=False,
     )
+    if report.largest_tenant_error is not None:
+        console.print(
+            f"the furthest that a tenant's energy is from the truth: "
+            f"{report.largest_tenant_error:.2%}",
+            highlight=False,
+        )
     if report.alert is not None:
         console.print(
             f"{report.alert} reached Alertmanager after {report.alert_seen_after_seconds:g} s",

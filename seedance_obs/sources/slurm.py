@@ -25,7 +25,7 @@ _MOST_JOBS = 64  # on one GPU
 _LARGEST_ENVIRONMENT_BYTES = 2**20
 _INDEX = re.compile(r"(\d{1,4})(?:\.(\d{1,3}))?", re.ASCII)
 _INDICES = re.compile(r"\d{1,3}(-\d{1,3})?(,\d{1,3}(-\d{1,3})?){0,255}", re.ASCII)
-_JOB = re.compile(r"[0-9A-Za-z_+.\[\]-]{1,64}")
+_JOB = re.compile(r"(?:s[0-9A-Z]{13}|[0-9][0-9A-Za-z_+.\[\]-]{0,63})")
 _UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+", re.ASCII)
 
 

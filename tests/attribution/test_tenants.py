@@ -153,7 +153,10 @@ def test_the_default_takes_what_no_rule_matches():
             "user: a text of 256 characters at most is wanted, found 2",
         ),
         (rule('kind = "slrum"'), "kind: one of pod, slurm, container, service, process, vgpu is"),
-        (rule("cgroup = '('"), "rule 1, cgroup: a regular expression is wanted found '(': missing"),
+        (
+            rule("cgroup = '('"),
+            "rule 1, cgroup: a regular expression is wanted that compiles, found '('",
+        ),
         (rule("cgroup = '(?P<user>x)'"), "cgroup: a group's name that is no fact's is wanted"),
         (
             rule('user = "x"', "unallocated"),

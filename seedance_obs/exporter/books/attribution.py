@@ -4,6 +4,7 @@
 `view` on the one that assembles.
 """
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from seedance_obs.tenant_file import TenantFile
 from seedance_obs.topology.model import Topology
 from seedance_obs.workload import Workload
 
+LOG = logging.getLogger(__name__)
 CLAIMS_SECONDS = 5.0  # how long it is believed that a pod has not ended
 KUBELET_PATIENCE_SECONDS = 1800.0  # its pods outlive a kubelet that is down for a while
 
@@ -105,7 +107,8 @@ class Attribution:
         if parts.job_map is not None:
             with self._faults.kept_to("job map"):
                 jobs = read_job_map(parts.job_map)
-                self._jobs, self._job_map_up = jobs or {}, jobs is not None
+                self._note_job_map(jobs is not None)
+                self._jobs = jobs or {}
         with self._faults.kept_to("quotas"):
             parts.quotas.refresh()
         with self._faults.kept_to("host energy"):
@@ -177,6 +180,13 @@ class Attribution:
         if self._job_map_up is not None:
             states["slurm_job_map"] = SourceState(up=self._job_map_up)
         return states
+
+    def _note_job_map(self, up: bool) -> None:  # noqa: FBT001 - what it notes is just that
+        if not up and self._job_map_up is not False:
+            LOG.warning("event=source_down source=slurm_job_map reason='no such directory'")
+        elif up and self._job_map_up is False:
+            LOG.warning("event=source_up source=slurm_job_map")
+        self._job_map_up = up
 
     def _shown(self) -> Mapping[str, Known]:
         return dict(islice(self._parts.roster.known().items(), self._workload_limit))

@@ -49,7 +49,19 @@ class Books:
         if board is None:
             self._models[uuid] = model or ""
             board = self._boards[uuid] = BoardAccount(**self._terms(uuid, model or ""))
+        if board.floor_source in (None, "same_model"):
+            board.lend_floor(self._floor_of_model(self._models[uuid]))
         board.advance(tick)
+
+    def _floor_of_model(self, model: str) -> float | None:
+        """The mean of what boards of a model draw when idle, where any was measured."""
+        measured = [
+            board.floor_watts
+            for uuid, board in self._boards.items()
+            if board.floor_source == "measured" and self._models[uuid] == model
+        ]
+        known = [watts for watts in measured if watts is not None]
+        return sum(known) / len(known) if model and known else None
 
     def leave(self, account: str) -> None:
         """Take an ended workload's account out; what it burned stays its tenant's."""

@@ -1,9 +1,11 @@
 """The accounts on disk, so that an exporter that was killed goes on where it stood."""
 
 import contextlib
+import errno
 import json
 import logging
 import os
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,7 +66,7 @@ class Checkpoint:
         if self._file is None:
             return None
         try:
-            text = self._file.read_bytes()
+            text = _whole(self._file)
         except FileNotFoundError:
             LOG.info("event=checkpoint_absent file=%s", self._file)
             return None
@@ -74,7 +76,7 @@ class Checkpoint:
         try:
             version, boot, state = _opened(text)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            _set_aside(self._file, "broken", repr(error))
+            _set_aside(self._file, "broken", f"not a state file ({type(error).__name__})")
             return None
         if version > VERSION:
             _set_aside(self._file, "newer", f"version {version}, this one writes {VERSION}")
@@ -95,7 +97,7 @@ class Checkpoint:
             try:
                 return opened(state)
             except Exception as error:
-                _set_aside(self._file, "broken", repr(error))
+                _set_aside(self._file, "broken", f"not a state of this exporter: {error!r:.200}")
         return opened(None)
 
     def _note(self, fault: str) -> None:
@@ -104,6 +106,19 @@ class Checkpoint:
         elif self.fault and not fault:
             LOG.info("event=checkpoint_recovered file=%s", self._file)
         self.fault = fault
+
+
+def _whole(file: Path) -> bytes:
+    """The bytes of a regular file; nothing else may hold the start up.
+
+    Raises:
+        OSError: there is none, or it cannot be read.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return opened.read()
 
 
 def _set_aside(file: Path, suffix: str, why: str) -> None:

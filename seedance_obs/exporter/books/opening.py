@@ -1,5 +1,6 @@
 """Puts a node's attribution together from its settings."""
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -77,10 +78,10 @@ def floor_watts(entries: tuple[str, ...]) -> dict[str, float]:
             watts = float(text)
         except ValueError:
             watts = 0.0
-        if not model.strip() or not 0 < watts < 10_000:
+        if not model.strip() or not 0 < watts < 10_000 or model.strip() in found:
             raise UsageError(
-                f"attribution.floor_watts entry {entry!r}: wanted MODEL=WATTS, for example "
-                "NVIDIA H100 80GB HBM3=68"
+                f"attribution.floor_watts entry {entry!r}: wanted MODEL=WATTS, each model once, "
+                "for example NVIDIA H100 80GB HBM3=68"
             )
         found[model.strip()] = watts
     return found
@@ -97,7 +98,11 @@ def _people(root: Path, kept: Mapping[str, Any] | None) -> People:
 
 def _state_file(settings: NodeSettings, environment: Mapping[str, str]) -> Path | None:
     folder = settings.state_directory or environment.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(folder) / STATE_FILE if folder else None
+    if not folder:
+        return None
+    with contextlib.suppress(OSError):  # saving will say what is wrong with it
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) / STATE_FILE
 
 
 def _below(root: Path, path: str) -> Path | None:

@@ -40,8 +40,8 @@ def _energy(view: NodeView) -> Iterator[Metric]:
     )
     floor = GaugeMetricFamily(
         "seedance_gpu_floor_power_watts",
-        "What the board draws while nothing holds it: measured or configured. Without it all "
-        "energy of a held board counts as active.",
+        "What the board draws while nothing holds it: measured, configured, or same_model, as "
+        "measured on other boards of its model. Without it all energy of a held board is active.",
         labels=[*GPU, "source"],
     )
     faults = CounterMetricFamily(

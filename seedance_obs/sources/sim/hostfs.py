@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from uuid import UUID
 
 from seedance_obs.sources.sim.group_files import GroupFiles
 from seedance_obs.sources.sim.host_power import zones
@@ -15,7 +16,7 @@ from seedance_obs.sources.sim.kernel_text import (
     status_text,
     uptime_text,
 )
-from seedance_obs.sources.sim.machine import Machine, PciDevice
+from seedance_obs.sources.sim.machine import Machine, PciDevice, digest
 from seedance_obs.sources.sim.programs import Program, programs
 from seedance_obs.sources.sim.staging import Staging
 
@@ -141,6 +142,8 @@ def _write_host_files(machine: Machine, staging: Staging, t: float, epoch_unix: 
     staging.file("proc/stat", host_stat_text(machine, t, epoch_unix=epoch_unix))
     staging.file("proc/meminfo", meminfo_text(machine))
     staging.file("etc/passwd", passwd)
+    boot = UUID(bytes=digest(machine.name, "boot", round(epoch_unix - machine.uptime_s))[:16])
+    staging.file("proc/sys/kernel/random/boot_id", f"{boot}\n")
 
 
 def _write_rapl(machine: Machine, root: Path, staging: Staging, t: float) -> None:

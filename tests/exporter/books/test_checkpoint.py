@@ -88,6 +88,12 @@ def test_what_cannot_be_read_says_so_and_is_no_state(file, caplog):
     assert "event=checkpoint_unreadable" in caplog.text
 
 
+def test_what_is_no_regular_file_holds_no_start_up(file, caplog):
+    os.mkfifo(file)
+    assert Checkpoint(file, boot_id=BOOT).load() is None
+    assert "not a regular file" in caplog.text
+
+
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder below which other users may look, unlike `tmp_path`."""

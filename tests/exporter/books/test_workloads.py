@@ -36,6 +36,7 @@ class Driver:
     def __init__(self, clock) -> None:
         self._clock = clock
         self.on: dict[str, dict[int, float]] = {"GPU-0": {}}
+        self.models: dict[str, str] = {}
 
     def read(self) -> SourceSnapshot:
         return SourceSnapshot("nvml", self._clock(), gpus=tuple(map(self._board, self.on)))
@@ -44,6 +45,7 @@ class Driver:
         index = int(uuid[-1])
         return GpuReadings(
             uuid,
+            model=self.models.get(uuid),
             index=index,
             pci_bus_id=f"0000:0{index}:00.0",
             values={"energy_mj": self._clock() * WATTS * 1000},
@@ -257,6 +259,20 @@ def test_a_driver_that_is_away_for_long_ends_no_workload(host):
     assert after.account == before.account
     assert after.balance.active_mj == before.balance.active_mj + 4 * WATTS * 1000
     assert host.joules() == {"anna": 9 * WATTS, "unobserved": 401 * WATTS}
+
+
+def test_a_board_that_is_never_idle_is_lent_the_floor_of_its_model(host):
+    host.driver.on = {"GPU-0": {}, "GPU-1": {7: 1.0}, "GPU-2": {7: 1.0}}
+    host.driver.models = {"GPU-0": "H100", "GPU-1": "H100", "GPU-2": "A100"}
+    host.tree.start(7, None, group=7)
+    host.run(30)
+    floors = {
+        evidence.gpu_uuid: (evidence.floor_watts, evidence.floor_source)
+        for evidence in host.node.view.attribution.evidence
+    }
+    assert floors["GPU-0"] == (pytest.approx(WATTS), "measured")
+    assert floors["GPU-1"] == (pytest.approx(WATTS), "same_model")
+    assert floors["GPU-2"] == (None, None)
 
 
 def test_workloads_beyond_the_limit_are_hidden_and_billed(clock, tmp_path):
