@@ -1,14 +1,14 @@
 """RAPL zones from trees laid out as powercap lays them out."""
 
-import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from seedance_obs.sources.rapl import Rapl, RaplReading, RaplZone
+from tests.privileges import as_nobody
 
 RANGE = 262_143_328_850
-ROOT_IS_REFUSED_NOTHING = os.geteuid() == 0
 
 
 def zone(root: Path, folder: str, name: str, energy: object, wraps_at: object = RANGE) -> Path:
@@ -132,11 +132,12 @@ def test_a_host_without_rapl_refuses_nothing(tmp_path):
     assert Rapl(tmp_path).read() == RaplReading()
 
 
-@pytest.mark.skipif(ROOT_IS_REFUSED_NOTHING, reason="root may read every file")
-def test_a_file_that_only_root_may_read_says_what_to_do(tmp_path):
-    folder = zone(tmp_path, "intel-rapl:0", "package-0", 5)
-    (folder / "energy_uj").chmod(0)
-    reading = Rapl(tmp_path).read()
+def test_a_file_that_only_root_may_read_says_what_to_do():
+    with tempfile.TemporaryDirectory(prefix="rapl-") as root:
+        Path(root).chmod(0o755)  # other users may look below it, unlike `tmp_path`
+        (zone(Path(root), "intel-rapl:0", "package-0", 5) / "energy_uj").chmod(0)
+        with as_nobody():
+            reading = Rapl(root).read()
     assert reading.zones == ()
     assert "run as root or with the capability DAC_READ_SEARCH" in reading.refused
 
