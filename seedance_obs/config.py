@@ -18,6 +18,9 @@ from seedance_obs.errors import UsageError
 from seedance_obs.quantities import QUANTITIES
 
 ENVIRONMENT_PREFIX = "SEEDANCE_"
+# An energy counter may stand still for two minutes before it tells of those who held the board.
+LEAST_ENDED_SECONDS = 150.0
+MOST_WORKLOADS = 100_000
 
 
 def _about(text: str) -> Mapping[str, str]:
@@ -180,6 +183,17 @@ class NodeSettings:
                     f"{dotted(name)} = {getattr(self, name):g}: at most half of "
                     f"sampler.stale_after_seconds ({stale:g}) is needed, else readings come and go"
                 )
+        if self.attribution_ended_seconds < LEAST_ENDED_SECONDS:
+            raise UsageError(
+                f"attribution.ended_seconds = {self.attribution_ended_seconds:g}: at least "
+                f"{LEAST_ENDED_SECONDS:g} is needed, else a workload may leave before its last "
+                "energy is booked"
+            )
+        if not 0 <= self.attribution_workload_limit <= MOST_WORKLOADS:
+            raise UsageError(
+                f"attribution.workload_limit = {self.attribution_workload_limit}: "
+                f"0 to {MOST_WORKLOADS} is needed"
+            )
         if self.dcgm_page_limit_bytes < 1:
             raise UsageError("dcgm.page_limit_bytes: 1 or more is needed")
         if self.dcgm_url and urlsplit(self.dcgm_url).scheme != "http":

@@ -1,11 +1,13 @@
 """Writes the generated product files: `make generate` runs it, a test compares its output.
 
 `exporters/node.prom` is one whole scrape of a simulated node that has everything the exporter can
-show: NVSwitch and MIG, NVML and DCGM, an XID error, a refused reading. Dashboards, rules and the
-app may use only names that occur in it or that a rule records.
+show: NVSwitch and MIG, NVML and DCGM, an XID error, a refused reading, a shared board, the host's
+own energy, a quota. Dashboards, rules and the app may use only names that occur in it or that a
+rule records.
 """
 
 import dataclasses
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,10 +28,13 @@ from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.library import SimNvml
 from seedance_obs.sources.sim.machine import Fault, Machine
 from seedance_obs.sources.sim.page import render_page
+from seedance_obs.sources.sim.pods import cgroup_path
 
 CONTRACT_MACHINE = "h100-mig"
 CONTRACT_STARTED_AT = 1_767_225_600.0  # 2026-01-01T00:00:00Z
-PASSES_AT_SECONDS = (59.0, 60.0)
+# A pass a second: boards are idle first, then busy for long enough to learn who burns how much.
+FIRST_PASS, LAST_PASS, XID_AT = -20, 100, 99.5
+FILES_EVERY_PASSES = 5
 # Two rows that the machine's own page lacks: a fan, and a sentinel that no reader may believe.
 EXTRA_ROWS = (
     'DCGM_FI_DEV_FAN_SPEED{{gpu="1",UUID="{uuid}"}} 30\n'
@@ -40,7 +45,7 @@ EXTRA_ROWS = (
 class _Clock:
     """The simulated node's time."""
 
-    now = PASSES_AT_SECONDS[0]
+    now = float(FIRST_PASS)
 
     def __call__(self) -> float:
         return self.now
@@ -87,13 +92,13 @@ class _Page:
 def contract_scrape() -> str:
     """One whole scrape of the contract machine; the same text on every run."""
     clock = _Clock()
-    xid = Fault(at_s=PASSES_AT_SECONDS[1] - 0.5, gpu=1, xid=48)
+    xid = Fault(at_s=XID_AT, gpu=1, xid=48)
     machine = dataclasses.replace(load_machine(CONTRACT_MACHINE), faults=(xid,))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_sysfs(machine, root)
-        write_proc(machine, root, clock())
-        settings = NodeSettings(node_root=folder)
+        write_proc(machine, root, clock(), epoch_unix=CONTRACT_STARTED_AT)
+        settings = NodeSettings(node_root=folder, attribution_shapley=True)
         node = Node(
             settings,
             [_Driver(machine, clock), _Page(machine, clock)],
@@ -101,11 +106,25 @@ def contract_scrape() -> str:
             monotonic=clock,
             wall=lambda: CONTRACT_STARTED_AT,
         )
-        for clock.now in PASSES_AT_SECONDS:
+        for second in range(FIRST_PASS, LAST_PASS + 1):
+            clock.now = float(second)
+            if second % FILES_EVERY_PASSES == 0:
+                write_proc(machine, root, clock(), epoch_unix=CONTRACT_STARTED_AT)
+                _write_quota(machine, root)
+                node.refresh()
             for name in node.sources:
                 node.poll(name)
             node.assemble()
         return _render(node, settings, clock)
+
+
+def _write_quota(machine: Machine, root: Path) -> None:
+    """The quota of one pod, as old as the machine's epoch."""
+    folder = root / "sys/fs/cgroup" / cgroup_path(machine, machine.workloads[-1], 0).lstrip("/")
+    if folder.is_dir():
+        file = folder / "cgroup.gpu-quota"
+        file.write_text("64G:80%\n")
+        os.utime(file, (CONTRACT_STARTED_AT, CONTRACT_STARTED_AT))
 
 
 def _render(node: Node, settings: NodeSettings, clock: _Clock) -> str:

@@ -13,6 +13,7 @@ from seedance_obs.sources.readings import (
     Pod,
     ProcessUse,
     SourceSnapshot,
+    VgpuInstance,
 )
 
 
@@ -31,7 +32,8 @@ class MergedGpu:
 
     `disagreement` holds, for each quantity that more than one source reports, the largest
     distance between two of them as a share of the larger magnitude: 0 equal, up to 2 for
-    opposite signs. `seen_at` is the latest monotonic time at which a source saw the board.
+    opposite signs. `seen_at` is the latest monotonic time at which a source saw the board,
+    `listed_at` that of the source whose processes these are (`seen_at` where none lists any).
     """
 
     uuid: str
@@ -51,6 +53,8 @@ class MergedGpu:
     place: GpuPlace | None = None
     process_use: tuple[ProcessUse, ...] | None = None
     mig_slices: int | None = None
+    listed_at: float = 0.0
+    vgpus: tuple[VgpuInstance, ...] | None = None
 
     def value(self, quantity: str) -> float | None:
         """The believed value, or None where no source has a reading."""
@@ -87,6 +91,7 @@ def _merge_gpu(
     orders: Mapping[str, Sequence[str]],
 ) -> MergedGpu:
     gpus = [gpu for _, gpu in views.values()]
+    seen_at = max(snapshot.taken_at for snapshot, _ in views.values())
     readings, disagreement = {}, {}
     for quantity, order in orders.items():
         candidates = [
@@ -103,7 +108,7 @@ def _merge_gpu(
         index=next((gpu.index for gpu in gpus if gpu.index is not None), None),
         pci_bus_id=next((gpu.pci_bus_id for gpu in gpus if gpu.pci_bus_id), None),
         model=next((gpu.model for gpu in gpus if gpu.model), None),
-        seen_at=max(snapshot.taken_at for snapshot, _ in views.values()),
+        seen_at=seen_at,
         readings=readings,
         disagreement=disagreement,
         facts={key: value for gpu in reversed(gpus) for key, value in gpu.facts.items()},
@@ -115,7 +120,13 @@ def _merge_gpu(
         place=next((gpu.place for gpu in gpus if gpu.place is not None), None),
         process_use=next((gpu.process_use for gpu in gpus if gpu.process_use is not None), None),
         mig_slices=next((gpu.mig_slices for gpu in gpus if gpu.mig_slices is not None), None),
+        listed_at=next((s.taken_at for s, g in views.values() if g.processes is not None), seen_at),
+        vgpus=next((gpu.vgpus for gpu in gpus if gpu.vgpus is not None), None),
     )
+
+
+def _unnamed(source: tuple[MigReadings, ...]) -> int:
+    return sum(instance.uuid is None for instance in source)
 
 
 def distance(values: Sequence[float]) -> float:
@@ -125,7 +136,8 @@ def distance(values: Sequence[float]) -> float:
 
 
 def _merge_mig(sources: Iterable[tuple[MigReadings, ...]]) -> tuple[MigReadings, ...]:
-    by_source = [source for source in sources if source]
+    # Whoever names the instances leads, whatever the order: the others know their numbers only.
+    by_source = sorted(filter(None, sources), key=_unnamed)
     if not by_source:
         return ()
     first, others = by_source[0], by_source[1:]

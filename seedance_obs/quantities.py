@@ -74,11 +74,16 @@ _TABLE = (
     _ratio("fp16_active_ratio", DCGM_ONLY),
     Quantity("pcie_transmit_bytes_per_second", DCGM_ONLY, high=1e12),
     Quantity("pcie_receive_bytes_per_second", DCGM_ONLY, high=1e12),
+    Quantity("pcie_transmit_bytes", NVML_ONLY, high=2**63),
+    Quantity("pcie_receive_bytes", NVML_ONLY, high=2**63),
+    Quantity("nvlink_transmit_bytes", NVML_ONLY, high=2**63),
+    Quantity("nvlink_receive_bytes", NVML_ONLY, high=2**63),
 )
 
 QUANTITIES = {quantity.name: quantity for quantity in _TABLE}
 
-# What the driver counts up and never down, until it is loaded again.
+# What the driver counts up and never down, until it is loaded again, and several sources read. The
+# byte counters are not among them: nobody else can carry them on, and a wrap is no lag.
 COUNTERS = frozenset(
     (
         "energy_mj",

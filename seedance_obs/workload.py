@@ -1,6 +1,6 @@
 """What a scheduler placed on this node: a pod, a Slurm job, a container or a process group."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 KINDS = ("pod", "slurm", "container", "service", "process", "vgpu")
 
@@ -11,7 +11,8 @@ class Workload:
 
     `uid` is the pod's UID, the Slurm job id, the container id, the systemd unit, the process
     group id or the VM's UUID. With `started_at` (Unix seconds) it is the key: a restarted pod of
-    the same name has another UID, a reused pid and a requeued job another start.
+    the same name has another UID, a reused pid and a requeued job another start. `key` is the one
+    word that names it in labels and accounts: `pod-8d2f...-1732961000`.
     """
 
     kind: str  # one of KINDS
@@ -26,8 +27,8 @@ class Workload:
     slurm_account: str = ""
     user: str = ""
     cgroup: str = ""
+    key: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def key(self) -> str:
-        """The one word that names it in labels and accounts: `pod-8d2f...-1732961000`."""
-        return f"{self.kind}-{self.uid}-{self.started_at}"
+    def __post_init__(self) -> None:
+        """Make the key once: it is asked for several times a tick."""
+        object.__setattr__(self, "key", f"{self.kind}-{self.uid}-{self.started_at}")

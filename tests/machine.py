@@ -95,6 +95,7 @@ class Machine:
     def pass_once(self) -> None:
         for name in self.node.sources:
             self.node.poll(name)
+        self.node.refresh()
         self.node.assemble()
 
     def scrape(self) -> str:

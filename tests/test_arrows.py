@@ -24,6 +24,7 @@ MAY_USE = {
         "quantities",
         "sources",
         "topology",
+        "tenant_file",
         "wiring_memory",
         "workload",
     },

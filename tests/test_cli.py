@@ -25,7 +25,10 @@ def taken_port():
     [
         ("[nvml]\nenbled = true\n", "unknown option nvml.enbled; [nvml] has deadline_seconds"),
         ("[dcgm]\nurl = 9400\n", "dcgm.url = 9400: wanted a text"),
-        ("[collectors]\ndisabled = ['gpus']\n", "there is no collector 'gpus'; there are device"),
+        (
+            "[collectors]\ndisabled = ['gpus']\n",
+            "there is no collector 'gpus'; there are attribution",
+        ),
     ],
 )
 def test_a_bad_configuration_is_refused(tmp_path, toml, sentence):

@@ -61,6 +61,8 @@ def test_flag_beats_environment_beats_file_beats_default(tmp_path):
         ("[merge]\norder = ['sm_active_ratio=nvml']\n", "sources that can read it (dcgm)"),
         ("[server]\naddress = '127.0.0.1:\u00b2'\n", "wanted HOST:PORT"),
         ("[sampler]\ninterval_seconds = nan\n", "more than 0 seconds"),
+        ("[attribution]\nworkload_limit = -1\n", "workload_limit = -1: 0 to 100000 is needed"),
+        ("[attribution]\nended_seconds = 149\n", "ended_seconds = 149: at least 150 is needed"),
         ("[server]\naddress = '9400'\n", "wanted HOST:PORT"),
         ("[dcgm]\nurl = 'node:9400'\n", "an http:// URL is needed"),
         ("[nvml]\nlibrary = 'pynvlm'\n", "wanted pynvml, sim:MACHINE@EPOCH or replay:FILE"),

@@ -5,7 +5,18 @@ from hypothesis import strategies as st
 from seedance_obs.config import NodeSettings
 from seedance_obs.merge import distance, merge
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.readings import GpuPlace, GpuReadings, MigReadings, SourceSnapshot
+from seedance_obs.sources.dcgm.page import read_page
+from seedance_obs.sources.nvml.reader import NvmlReader
+from seedance_obs.sources.readings import (
+    GpuPlace,
+    GpuReadings,
+    MigReadings,
+    SourceSnapshot,
+    VgpuInstance,
+)
+from seedance_obs.sources.sim.fleet import load_machine
+from seedance_obs.sources.sim.library import SimNvml
+from seedance_obs.sources.sim.page import render_page
 
 ORDERS = {quantity.name: quantity.sources for quantity in QUANTITIES.values()}
 
@@ -90,6 +101,30 @@ def test_mig_instances_are_joined_by_gpu_instance():
     assert [instance.uuid for instance in gpu.mig] == ["MIG-1", "MIG-2", "MIG-3"]
     assert gpu.mig[0].values == {"memory_used_bytes": 5.0, "engine_active_ratio": 0.5}
     assert gpu.mig[1].values == gpu.mig[2].values == {}, "one value cannot be two instances'"
+
+
+def test_activity_on_a_page_reaches_the_instance_that_nvml_names():
+    nvml = NvmlReader(SimNvml(load_machine("h100-mig"), lambda: 20.0), monotonic=lambda: 0.0)
+    nvml.start()
+    page = read_page(render_page(load_machine("h100-mig"), 18.0), taken_at=0.0)
+    for snapshots in ([nvml.read(), page], [page, nvml.read()]):
+        mig = merge(snapshots, ORDERS)[0].mig
+        assert [(one.gpu_instance, one.compute_instance, one.slices) for one in mig] == [
+            (2, 0, 3),
+            (3, 0, 2),
+            (9, 0, 1),
+            (10, 0, 1),
+        ]
+        assert all(one.uuid for one in mig)
+        assert all({"engine_active_ratio", "sm_active_ratio"} <= one.values.keys() for one in mig)
+        assert mig[0].values["engine_active_ratio"] == pytest.approx(0.8)
+
+
+def test_what_vgpus_hold_comes_from_the_source_that_knows_them():
+    vgpus = (VgpuInstance("c0ffee", "vm-17", 2**30, 0.25),)
+    nvml = snapshot("nvml", GpuReadings("GPU-a", vgpus=vgpus), GpuReadings("GPU-b", vgpus=()))
+    dcgm = snapshot("dcgm", GpuReadings("GPU-a"), GpuReadings("GPU-c"))
+    assert [gpu.vgpus for gpu in merge([dcgm, nvml], ORDERS)] == [vgpus, (), None]
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1), st.randoms())

@@ -76,3 +76,20 @@ class Balance:
     reserved_us: int = 0
     memory_byte_us: int = 0
     link_bytes: Counter[str] = field(default_factory=Counter)  # by link class
+
+    def add(self, other: "Balance") -> None:
+        """Take in another balance."""
+        self.active_mj += other.active_mj
+        self.reserved_mj += other.reserved_mj
+        self.shapley_mj += other.shapley_mj
+        self.active_us += other.active_us
+        self.reserved_us += other.reserved_us
+        self.memory_byte_us += other.memory_byte_us
+        for link, passed in other.link_bytes.items():
+            self.link_bytes[link] += passed
+
+    def copy(self) -> "Balance":
+        """Another balance of the same amounts."""
+        copied = Balance()
+        copied.add(self)
+        return copied

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seedance_obs.errors import SeedanceError, SourceUnavailableError
-from seedance_obs.processes import die_with_parent, python_environment, stop_process
+from seedance_obs.processes import python_environment, stop_process, tied_command
 
 STOP_GRACE_SECONDS = 5.0
 PACKAGES = {
@@ -71,13 +71,12 @@ class Programs:
         log = self._folder / f"{name}.log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
-                command,
+                tied_command(command),
                 env=python_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=die_with_parent,
             )
         program = Program(name=name, process=process, log=log)
         self._running.append(program)

@@ -14,7 +14,7 @@ from seedance_obs.sources.sim.truth import truth
 
 SECONDS_COUNTER = "seedance_tenant_gpu_seconds_total"
 ENERGY_COUNTER = "seedance_tenant_gpu_energy_joules_total"
-TRUTH_STEP_SECONDS = 0.02
+TRUTH_STEP_SECONDS = 0.01  # bursts of 50 ms are whole steps
 SETTLED_SECONDS = 1.0  # scrapes of so long ago are stored, whatever is queried of them
 RESIDUAL_STEP = "2s"
 LAST_ACCOUNTS = ("unallocated", "unobserved", "unknown")
@@ -46,9 +46,27 @@ class Report:
     residual_joules: float | None  # None where no board has an energy counter
     rows: tuple[Row, ...]
 
+    @property
+    def largest_tenant_error(self) -> float | None:
+        """The furthest that a tenant's joules are from the truth, as a ratio; None without it."""
+        errors = [
+            abs(row.joules / row.true_joules - 1)
+            for row in self.rows
+            if row.joules is not None and row.true_joules and row.tenant not in LAST_ACCOUNTS
+        ]
+        return max(errors, default=None)
+
     def as_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return asdict(self)
+        """The report as plain data, to the milli of each unit."""
+        error = self.largest_tenant_error
+        return {
+            **asdict(self),
+            "rows": [
+                {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(row).items()}
+                for row in self.rows
+            ],
+            "largest_tenant_error": error and round(error, 5),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,10 @@ from seedance_obs.promql.client import Prometheus
 from seedance_obs.sources.sim.fleet import DEMO_FLEET
 
 INJECTED_ALERT = "SeedanceGpuXidCritical"
-EPOCH_LEAD_SECONDS = 8.0  # time in the fleet begins when every exporter is there to see it
+# Time in the fleet begins when every exporter is there and knows what its idle boards draw.
+EPOCH_LEAD_SECONDS = 16.0
 DCGM_INTERVAL_SECONDS = "2"
-FIRST_TABLE_AFTER_SECONDS = {"sim": 40.0, "nvml": 15.0}
+FIRST_TABLE_AFTER_SECONDS = {"sim": 46.0, "nvml": 15.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,12 @@ def _print_report(console: Console, report: Report) -> None:
         ),
         highlight=False,
     )
+    if report.largest_tenant_error is not None:
+        console.print(
+            f"the furthest that a tenant's energy is from the truth: "
+            f"{report.largest_tenant_error:.2%}",
+            highlight=False,
+        )
     if report.alert is not None:
         console.print(
             f"{report.alert} reached Alertmanager after {report.alert_seen_after_seconds:g} s",

@@ -1,6 +1,7 @@
-"""The simulated fleet's side of the demo: its DCGM pages on loopback, its file systems on disk."""
+"""The simulated fleet's side of the demo: DCGM pages, kubelets, and file systems on disk."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -8,12 +9,15 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from seedance_obs.config import NodeSettings
+from seedance_obs.sources.podresources.call import SOCKET_PATH_BYTES
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
+from seedance_obs.sources.sim.kubelet import SimulatedKubelet
 from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.page import render_page
 
-PROC_REFRESH_SECONDS = 0.1
+PROC_REFRESH_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,13 @@ def running_simulation(
                 dcgm_url=f"http://127.0.0.1:{server.server_address[1]}/{machine.name}/metrics",
             )
         )
+    kubelets = contextlib.ExitStack()
+    for node in nodes:
+        socket = node.root / NodeSettings().podresources_socket.lstrip("/")
+        # Below a long temporary folder there is no room for a socket; its pods are then known by
+        # their processes alone.
+        if node.machine.kubernetes and len(os.fsencode(socket)) <= SOCKET_PATH_BYTES:
+            kubelets.enter_context(_kubelet(node.machine, socket, epoch_unix))
     stopping = threading.Event()
     threads = [
         threading.Thread(target=server.serve_forever, daemon=True),
@@ -90,10 +101,16 @@ def running_simulation(
         yield nodes
     finally:
         stopping.set()
+        kubelets.close()
         server.shutdown()
         server.server_close()
         for thread in threads:
             thread.join()
+
+
+def _kubelet(machine: Machine, socket: Path, epoch_unix: float) -> SimulatedKubelet:
+    socket.parent.mkdir(parents=True)
+    return SimulatedKubelet(machine, socket, now=lambda: time.time() - epoch_unix)
 
 
 def _keep_proc(

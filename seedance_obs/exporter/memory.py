@@ -12,6 +12,8 @@ from seedance_obs.quantities import COUNTERS
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.wiring_memory import filled
 
+COUNTER_PATIENCE_SECONDS = 120.0  # four of dcgm-exporter's collection intervals
+
 
 class BoardMemory:
     """Completes each merged GPU by what was known of it before.

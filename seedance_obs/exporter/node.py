@@ -14,19 +14,18 @@ from typing import Protocol
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.exporter.accounts import Accounts, tenants_of
+from seedance_obs.exporter.books.opening import open_attribution
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
-from seedance_obs.exporter.memory import BoardMemory
+from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
+from seedance_obs.exporter.xid_counts import XidCounts
 from seedance_obs.layout import HostLayout
 from seedance_obs.merge import MergedGpu, merge
-from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.readings import SourceSnapshot
 from seedance_obs.topology.model import Topology
 
 LOG = logging.getLogger(__name__)
 PCI_REFRESH_SECONDS = 60.0
-COUNTER_PATIENCE_SECONDS = 120.0  # several of dcgm-exporter's collection intervals
 
 
 class Source(Protocol):
@@ -44,7 +43,7 @@ class Source(Protocol):
 
 
 class Node:
-    """One GPU node: its sources, its accounts and its current view.
+    """One GPU node: its sources, its books and its current view.
 
     `poll` may be called from one thread per source, `assemble` from one thread.
     """
@@ -68,10 +67,10 @@ class Node:
         self._started_at: float | None = None
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
         self._memory = BoardMemory(patience_seconds=COUNTER_PATIENCE_SECONDS)
-        self._accounts = Accounts(gap_seconds=settings.sampler_stale_after_seconds)
+        self._attribution = open_attribution(settings, monotonic=monotonic, wall=wall)
+        self._xids = XidCounts()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
-        self._owners: dict[str, dict[int, str]] = {}  # by source: process to user
         self._states: dict[str, SourceState] = {}
         self._faults: dict[str, str] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
@@ -95,7 +94,8 @@ class Node:
             if fault != self._faults.get(name):
                 LOG.exception("event=source_broken source=%s", name)
         self._log_change(name, fault)
-        owners = {} if snapshot is None else self._find_owners(snapshot)
+        if snapshot is not None and any(gpu.processes is not None for gpu in snapshot.gpus):
+            self._attribution.observe(snapshot)
         with self._lock:
             before = self._states.get(name, SourceState(up=False))
             self._states[name] = SourceState(
@@ -107,8 +107,7 @@ class Node:
             )
             if snapshot is not None:
                 self._latest[name] = snapshot
-                self._owners[name] = owners
-                self._accounts.count_xids(name, snapshot.xids)
+                self._xids.add(name, snapshot.xids)
                 for reason, count in snapshot.dropped.items():
                     self._dropped[name, reason] += count
 
@@ -123,7 +122,7 @@ class Node:
                 and now - self._latest[name].taken_at <= self._settings.sampler_stale_after_seconds
             ]
             states, dropped = dict(self._states), dict(self._dropped)
-            owners = {pid: user for known in self._owners.values() for pid, user in known.items()}
+            pods = self._latest.get("podresources")
         self._refresh_pci(now)
         merged = merge(snapshots, self._orders)
         boards = _one_at_a_place(merged, [self._memory.complete(gpu) for gpu in merged])
@@ -133,11 +132,10 @@ class Node:
         gpus = self._locate(boards, topology)
         if self._started_at is None and snapshots:
             self._started_at = self._wall()
-        for gpu in gpus:
-            self._accounts.advance(gpu.merged, tenants_of(gpu.merged, owners.get))
+        self._attribution.advance(gpus, topology, now, pods=pods)
         self._most_seen = max(self._most_seen, len(gpus))
         with self._lock:
-            xid_errors = self._accounts.xids(self._labels_of)
+            xid_errors = self._xids.totals(self._labels_of)
         self.view = NodeView(
             node_name=self.view.node_name,
             started_at=self._started_at,
@@ -151,9 +149,13 @@ class Node:
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
             xid_errors=xid_errors,
-            accounts=self._accounts.tenants(),
+            attribution=self._attribution.view(),
         )
         return self.view
+
+    def refresh(self) -> None:
+        """Read what changes slowly or may block: quotas and the host's energy."""
+        self._attribution.refresh(self._monotonic())
 
     def close(self) -> None:
         """Let every source go."""
@@ -172,6 +174,7 @@ class Node:
         return {
             "sysfs": SourceState(up=(self._sysfs_root / "bus/pci/devices").is_dir()),
             "procfs": SourceState(up=(self._proc_root / "stat").exists()),
+            **self._attribution.states(),
         }
 
     def _refresh_pci(self, now: float) -> None:
@@ -207,18 +210,6 @@ class Node:
 
     def _labels_of(self, uuid: str) -> tuple[str, ...]:
         return self._labels.get(uuid, ("", uuid, "", "", "", "", ""))
-
-    def _find_owners(self, snapshot: SourceSnapshot) -> dict[int, str]:
-        """Who runs each process of a snapshot; one that has just ended keeps the user it had."""
-        before = self._owners.get(snapshot.source, {})
-        owners = {}
-        for pid in {p.pid for gpu in snapshot.gpus for p in gpu.processes or ()}:
-            process = read_process(self._proc_root, pid)
-            if process is not None:
-                owners[pid] = user_name(self._root, process.uid)
-            elif pid in before:
-                owners[pid] = before[pid]
-        return owners
 
 
 def _one_at_a_place(merged: Sequence[MergedGpu], boards: Sequence[MergedGpu]) -> list[MergedGpu]:

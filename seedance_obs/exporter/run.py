@@ -14,6 +14,7 @@ from seedance_obs.exporter.sampler import Sampler
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.sources.nvml.source import NvmlSource
 from seedance_obs.sources.nvml.worker import open_library
+from seedance_obs.sources.podresources.source import PodResourcesSource
 
 
 def open_sources(settings: NodeSettings) -> list[Source]:
@@ -45,6 +46,11 @@ def open_sources(settings: NodeSettings) -> list[Source]:
                 page_limit_bytes=settings.dcgm_page_limit_bytes,
             )
         )
+    socket = Path(settings.node_root) / settings.podresources_socket.lstrip("/")
+    if settings.podresources_socket and socket.parent.is_dir():
+        sources.append(
+            PodResourcesSource(socket, timeout_seconds=settings.podresources_timeout_seconds)
+        )
     return sources
 
 
@@ -69,6 +75,7 @@ def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
         source_intervals={
             "nvml": settings.sampler_interval_seconds,
             "dcgm": settings.dcgm_interval_seconds,
+            "podresources": settings.podresources_interval_seconds,
         },
         first_view_patience_seconds=settings.nvml_start_deadline_seconds,
     )

@@ -1,14 +1,14 @@
 """The threads that keep a node's view fresh, so that no scrape ever waits for a source."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+from seedance_obs.exporter.faults import Faults
 from seedance_obs.exporter.node import Node
 
-LOG = logging.getLogger(__name__)
 STOP_PATIENCE_SECONDS = 3.0
+REFRESH_SECONDS = 5.0
 
 
 class Sampler:
@@ -32,6 +32,7 @@ class Sampler:
         self._source_intervals = source_intervals
         self._first_view_patience_seconds = first_view_patience_seconds
         self._monotonic = monotonic
+        self._faults = Faults()
         self._stopping = threading.Event()
         self._asked = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
@@ -39,10 +40,11 @@ class Sampler:
         self._assembled_at: float | None = None
 
     def start(self) -> None:
-        """Start one thread per source and one that assembles."""
+        """Start one thread per source, one that assembles, and one for what may block."""
         for name in self._node.sources:
             self._spawn(f"poll-{name}", self._poll_forever, name)
         self._spawn("assemble", self._assemble_forever)
+        self._spawn("refresh", self._refresh_forever)
 
     def stop(self) -> None:
         """Stop all threads and let the sources go; a hung driver does not hold this up."""
@@ -71,7 +73,8 @@ class Sampler:
     def _poll_forever(self, name: str) -> None:
         first = True
         for _ in self._ticks(self._source_intervals[name]):
-            self._node.poll(name)
+            with self._faults.kept_to(f"polling {name}"):
+                self._node.poll(name)
             if first:
                 self._asked.release()
                 first = False
@@ -83,11 +86,14 @@ class Sampler:
         for _ in self._node.sources:
             self._asked.acquire(timeout=max(0.0, patience - self._monotonic()))
         for _ in self._ticks(self._interval_seconds):
-            try:
+            with self._faults.kept_to("assembling"):
                 self._node.assemble()
                 self._assembled_at = self._monotonic()
-            except Exception:
-                LOG.exception("event=assemble_failed")
+
+    def _refresh_forever(self) -> None:
+        for _ in self._ticks(REFRESH_SECONDS):
+            with self._faults.kept_to("refreshing"):
+                self._node.refresh()
 
     def _ticks(self, interval_seconds: float) -> Iterator[None]:
         due = self._monotonic()

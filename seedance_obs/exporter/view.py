@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.attribution.intensity import Evidence
+from seedance_obs.attribution.tick import Balance
 from seedance_obs.exporter.link_health import LinkHealth
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.topology.model import Device, Topology, known
 from seedance_obs.topology.naming import number_list
+from seedance_obs.workload import Workload
 
 GPU_LABELS = (
     "gpu",
@@ -67,12 +70,82 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class TenantAccount:
-    """What one tenant has used of one GPU since this exporter first saw it there."""
+    """What one tenant has used of one GPU; `metered`: the board's energy is known."""
 
     gpu_uuid: str
     tenant: str
-    held_us: int
-    energy_mj: int | None
+    balance: Balance
+    metered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadAccount:
+    """What one workload has used of one GPU; `account_names` tells it and its tenant."""
+
+    gpu_uuid: str
+    account: str
+    balance: Balance
+    metered: bool
+    intensity: float | None  # relative to the GPU's sharers, while it is learned and used
+    memory_bytes: int | None = None  # held now; None for what has ended
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWorkload:
+    """A workload and who pays for it."""
+
+    workload: Workload
+    tenant: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardEvidence:
+    """What the split of one board's energy rests on; `intensity` is None until it was shared."""
+
+    gpu_uuid: str
+    energy_source: str | None  # counter or integrated_power
+    floor_watts: float | None
+    floor_source: str | None  # measured or configured
+    estimators: Mapping[str, int]  # millijoules by how they were split
+    counter_restarts: int
+    implausible: int
+    intensity: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostEnergyView:
+    """Microjoules of the host by RAPL zone kind and tenant, and by kind and account."""
+
+    tenants: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    workloads: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """What one workload may use of one GPU by one source; `at_limit`: seconds by limit."""
+
+    gpu_uuid: str
+    account: str
+    source: str
+    memory_bytes: int | None
+    sm_ratio: float | None
+    changed_at: float | None
+    at_limit: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionView:
+    """Who used what, as of one moment."""
+
+    tenants: tuple[TenantAccount, ...] = ()
+    workloads: tuple[ShownWorkload, ...] = ()
+    workload_accounts: tuple[WorkloadAccount, ...] = ()
+    hidden_workloads: int = 0
+    evidence: tuple[BoardEvidence, ...] = ()
+    dropped_claims: int = 0  # now
+    shapley: bool = False
+    host: HostEnergyView = field(default_factory=HostEnergyView)
+    quotas: tuple[QuotaRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +163,4 @@ class NodeView:
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[tuple[str, str], int] = field(default_factory=dict)
     xid_errors: Mapping[tuple[tuple[str, ...], int], int] = field(default_factory=dict)
-    accounts: tuple[TenantAccount, ...] = ()
+    attribution: AttributionView = field(default_factory=AttributionView)

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from seedance_obs.sources.small_files import read_text
+
 # With cgroup v1 and hybrid hosts a process has one path per controller. Container runtimes and
 # Slurm always place it in these; the unified one (empty name) may only hold the service.
 _CONTROLLERS = ("memory", "pids", "devices", "cpu", "", "name=systemd")
-_STARTTIME = 22 - 3  # field 22 of proc(5) stat, counted from field 3, the first after the name
+# Of proc(5) stat, counted from field 3, the first after the name.
+_PROCESS_GROUP, _STARTTIME = 5 - 3, 22 - 3
+_READ_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +31,53 @@ class Process:
     cgroup: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessStart:
+    """What tells a process from the next one with its pid: `start_ticks` since boot; its group."""
+
+    start_ticks: int
+    process_group: int
+
+
+def read_start(proc_root: str | Path, pid: int) -> ProcessStart | None:
+    """When a process started, by one read of one file; None when it is gone."""
+    try:
+        descriptor = os.open(f"{proc_root}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fields = os.read(descriptor, _READ_BYTES).rpartition(b")")[2].split()
+        return ProcessStart(int(fields[_STARTTIME]), int(fields[_PROCESS_GROUP]))
+    except (OSError, ValueError, IndexError):
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def read_cgroups(proc_root: str | Path, pid: int) -> tuple[str, ...]:
+    """Every cgroup path of a process, each once; cgroup v1 may have one per controller."""
+    text = read_text(f"{proc_root}/{pid}/cgroup") or ""
+    paths = (line.split(":", 2)[2] for line in text.splitlines() if line.count(":") >= 2)
+    return tuple(dict.fromkeys(paths))
+
+
+def boot_time(proc_root: str | Path) -> int | None:
+    """When the machine started, in Unix seconds by its clock now; None where it is not told.
+
+    It moves when the clock is set, so a caller who names things by it reads it once.
+    """
+    match = re.search(r"^btime (\d{1,12})$", read_text(f"{proc_root}/stat") or "", re.A | re.M)
+    return int(match.group(1)) if match else None
+
+
+def boot_id(proc_root: str | Path) -> str:
+    """The random name of this boot of the machine; empty where it is not told."""
+    return (read_text(f"{proc_root}/sys/kernel/random/boot_id") or "").strip()
+
+
 def read_process(proc_root: str | Path, pid: int) -> Process | None:
     """The process with this pid; None when it is gone, or went while being read."""
-    folder = Path(proc_root) / str(pid)
+    folder = f"{proc_root}/{pid}"
     before = _stat(folder)
     uid = _uid(folder)
     if before is None or uid is None:
@@ -60,9 +108,9 @@ def _user_names(file: str, _mtime_ns: int, _size: int) -> dict[int, str]:
     return names
 
 
-def _stat(folder: Path) -> tuple[str, int] | None:
+def _stat(folder: str) -> tuple[str, int] | None:
     """Name and start of a process; the name may itself hold spaces and parentheses."""
-    text = _text(folder / "stat") or ""
+    text = read_text(f"{folder}/stat") or ""
     head, closing, tail = text.rpartition(")")
     fields = tail.split()
     if not closing or "(" not in head or len(fields) <= _STARTTIME:
@@ -72,22 +120,17 @@ def _stat(folder: Path) -> tuple[str, int] | None:
     return head.partition("(")[2], int(fields[_STARTTIME])
 
 
-def _uid(folder: Path) -> int | None:
-    match = re.search(r"^Uid:\s+(\d+)", _text(folder / "status") or "", re.ASCII | re.MULTILINE)
+def _uid(folder: str) -> int | None:
+    match = re.search(
+        r"^Uid:\s+(\d+)", read_text(f"{folder}/status") or "", re.ASCII | re.MULTILINE
+    )
     return int(match.group(1)) if match else None
 
 
-def _cgroup(folder: Path) -> str | None:
+def _cgroup(folder: str) -> str | None:
     paths: dict[str, str] = {}
-    for line in (_text(folder / "cgroup") or "").splitlines():
+    for line in (read_text(f"{folder}/cgroup") or "").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         paths.update(dict.fromkeys(controllers.split(","), path))
     known = [paths[name] for name in _CONTROLLERS if paths.get(name)]
     return next((path for path in known if path != "/"), known[0] if known else None)
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text("utf-8", errors="replace")
-    except OSError:
-        return None

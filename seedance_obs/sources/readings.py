@@ -8,6 +8,8 @@ ever writes a zero, a NaN or a sentinel for something it does not know.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.sources.podresources.pods import PodContainer
+
 
 @dataclass(frozen=True, slots=True)
 class MigReadings:
@@ -111,12 +113,27 @@ class ProcessUse:
 
 
 @dataclass(frozen=True, slots=True)
+class VgpuInstance:
+    """A virtual GPU that a VM holds of a board, as the board's host sees it.
+
+    `memory_bytes` is what the VM uses of the board's memory, `sm_ratio` the share (0 to 1) of the
+    whole board's time that it kept busy since the pass before. Zero is a reading: it was idle.
+    """
+
+    vgpu_uuid: str
+    vm_id: str | None = None  # the VM's UUID or its domain's number, as the hypervisor has it
+    memory_bytes: int | None = None
+    sm_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A Kubernetes container that holds a GPU."""
 
     namespace: str
     pod: str
     container: str
+    gpu_instance: int | None = None  # of MIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +152,8 @@ class GpuReadings:
     place: GpuPlace | None = None
     processes: tuple[GpuProcess, ...] | None = None  # None: this source cannot list them
     process_use: tuple[ProcessUse, ...] | None = None  # None: this source cannot tell
-    mig_slices: int | None = None  # compute slices of the whole board, 7 or 4
+    mig_slices: int | None = None  # compute slices of the whole board in MIG mode, 7 or 4
+    vgpus: tuple[VgpuInstance, ...] | None = None  # None: no vGPU host, or it cannot tell
     pods: tuple[Pod, ...] | None = None  # None: this source cannot tell
 
 
@@ -158,3 +176,4 @@ class SourceSnapshot:
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)  # by reason, in this pass
     pairs: tuple[GpuPair, ...] = ()
+    containers: tuple[PodContainer, ...] = ()  # of pods that hold devices

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,13 @@ COMMAND = [sys.executable, "-m", "seedance_obs", "demo"]
 
 
 @pytest.fixture
-def scratch(tmp_path) -> Path:
-    """Where the demo makes its temporary folder; also a mark on every process it starts."""
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    return folder
+def scratch() -> Iterator[Path]:
+    """Where the demo makes its temporary folder; also a mark on every process it starts.
+
+    It is short, so that there is room for the kubelets' sockets below it.
+    """
+    with tempfile.TemporaryDirectory(prefix="sd-") as folder:
+        yield Path(folder)
 
 
 def environment(scratch: Path, **more: str) -> dict[str, str]:
@@ -75,10 +79,10 @@ def test_once_proves_the_pipeline_against_the_simulators_truth(scratch):
     # owner: that is said, and as bounded as every other row.
     assert tenants - simulated <= {"unobserved", "unknown"}
     # One reading a second: when all eight GPUs of a node change hands at once, as they do when time
-    # begins, each can be booked a second early or late, at what it draws then.
+    # begins, each can be booked half a second early or late, at what an idle one draws.
     for row in rows:
         assert row["gpu_seconds"] == pytest.approx(row["true_gpu_seconds"], rel=0.05, abs=16)
-        assert row["joules"] == pytest.approx(row["true_joules"], rel=0.05, abs=1600)
+        assert row["joules"] == pytest.approx(row["true_joules"], rel=0.01, abs=200)
     assert alive(scratch) == []
     assert list(scratch.iterdir()) == []
 

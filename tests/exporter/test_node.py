@@ -95,7 +95,7 @@ def test_a_lost_gpu_takes_its_readings_along_and_leaves_its_accounts_and_xids(ho
     assert samples(host, "seedance_gpus_expected") == {(): 2.0}
     assert samples(host, "seedance_gpus_seen") == {(): 1.0}
     assert samples(host, "seedance_gpu_xid_errors_total") == {("1", "79"): 1.0}
-    assert host.scrape().count("seedance_tenant_gpu_seconds_total{") == 2
+    assert 'seedance_tenant_gpu_seconds_total{gpu_uuid="GPU-1"' in host.scrape()
 
 
 def test_an_xid_that_two_sources_tell_of_is_counted_once_and_one_is_enough(host, sources):
@@ -193,6 +193,7 @@ def test_a_process_that_has_just_ended_keeps_its_user(host, sources, clock, tmp_
     process.mkdir(parents=True)
     (process / "stat").write_text("77 (python) S " + " ".join(["1"] * 49))
     (process / "status").write_text("Name:\tpython\nUid:\t1000\t1000\t1000\t1000\n")
+    (tmp_path / "proc/stat").write_text("btime 1700000000\n")
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/passwd").write_text("ada:x:1000:1000::/home/ada:/bin/sh\n")
     sources[0].gpus = (dataclasses.replace(gpu(0), processes=(GpuProcess(77),)),)
@@ -200,7 +201,8 @@ def test_a_process_that_has_just_ended_keeps_its_user(host, sources, clock, tmp_
     shutil.rmtree(process)
     clock.advance(1.0)
     host.pass_once()
-    assert 'seedance_tenant_gpu_seconds_total{gpu_uuid="GPU-0",tenant="ada"} 1.0' in host.scrape()
+    held = 'seedance_tenant_gpu_seconds_total{gpu_uuid="GPU-0",state="reserved",tenant="ada"} 1.0'
+    assert held in host.scrape()
 
 
 def test_a_collector_that_breaks_costs_only_its_own_series(host, sources, monkeypatch, caplog):
@@ -249,9 +251,20 @@ def test_a_fault_is_logged_when_it_starts_and_when_it_ends(host, sources, caplog
 
 
 def test_collectors_are_found_and_can_be_left_out():
-    assert list(registrations()) == ["device", "exporter", "gpu", "links", "tenant", "topology"]
+    assert list(registrations()) == [
+        "attribution",
+        "device",
+        "exporter",
+        "gpu",
+        "host",
+        "links",
+        "quota",
+        "tenant",
+        "topology",
+        "workload",
+    ]
     assert "tenant" not in choose(NodeSettings(collectors_disabled=("tenant",)))
-    with pytest.raises(UsageError, match="there is no collector 'gpus'; there are device,"):
+    with pytest.raises(UsageError, match="there is no collector 'gpus'; there are attribution,"):
         choose(NodeSettings(collectors_disabled=("gpus",)))
 
 

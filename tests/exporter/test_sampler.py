@@ -66,3 +66,18 @@ def test_each_source_is_closed_by_the_thread_that_used_it(tmp_path):
     sampler.stop()
     assert source.closed_in[0] == "poll-nvml"
     assert [t.name for t in threading.enumerate() if t.name.startswith("poll-")] == []
+
+
+def test_a_poll_that_fails_in_any_way_is_made_again(tmp_path, monkeypatch):
+    source = Source("nvml")
+    node, sampler = sampler_of(tmp_path, source)
+    polls = []
+
+    def poll(name: str) -> None:
+        polls.append(name)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(node, "poll", poll)
+    sampler.start()
+    eventually(lambda: len(polls) > 3 and sampler.ready)
+    sampler.stop()

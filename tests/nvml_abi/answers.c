@@ -57,6 +57,7 @@ NUMBER_OF(nvmlDeviceGetPowerManagementLimit, "nvmlDeviceGetEnforcedPowerLimit", 
 NUMBER(nvmlDeviceGetTotalEnergyConsumption, unsigned long long)
 NUMBER(nvmlDeviceGetPerformanceState, nvmlPstates_t)
 NUMBER(nvmlDeviceGetFanSpeed, unsigned int)
+NUMBER(nvmlDeviceGetVirtualizationMode, nvmlGpuVirtualizationMode_t)
 NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned int)
 NUMBER(nvmlDeviceGetGpuInstanceId, unsigned int)
 NUMBER(nvmlDeviceGetComputeInstanceId, unsigned int)

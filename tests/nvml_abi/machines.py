@@ -15,10 +15,12 @@ from seedance_obs.sources.nvml.library import (
 )
 from seedance_obs.sources.sim.fleet import load_machine, machine_names
 from seedance_obs.sources.sim.library import SimNvml
-from tests.nvml_abi.state_file import Call
+from tests.nvml_abi.state_file import VGPU_CALLS, Call
 
 TRAPS = "traps"
-MESH = "gh200-mesh"  # described beside this file: everything about links, fabric and place
+MESH = "gh200-mesh"  # everything about links, fabric and place
+QUARTERS = "a30-mig"  # a board of four slices, not of seven
+DESCRIBED_HERE = (MESH, QUARTERS)
 INSUFFICIENT_RESOURCES = 23  # a code the package has no name for
 MIDDAY_S = 47.0
 
@@ -46,12 +48,47 @@ def _field(field_id: int, value: float | None, code: int = 0, *, scope: int = 0)
     return [{"fieldId": field_id, "scopeId": scope, "nvmlReturn": code, "value": value}]
 
 
+def _sample(owner: str, number: int, stamp: int, *percents: int) -> Plain:
+    names = ("smUtil", "memUtil", "encUtil", "decUtil")
+    return {owner: number, "timeStamp": stamp} | dict(zip(names, percents, strict=True))
+
+
+def _use(gpu: str) -> dict[Call, Plain | NvmlError]:
+    """More samples than a reader has room for at first, garbage among them; three vGPUs."""
+    crowd = [_sample("pid", 100 + n, 10**15 + n, n % 101, 0, 0, 1) for n in range(300)]
+    garbage = [_sample("pid", 0, 0, 0, 0, 0, 0), _sample("pid", 7, 10**15, 2**32 - 1, 3, 0, 9)]
+    vgpu = "vgpuInstance"
+    shares = [
+        _sample(vgpu, 3001, 10**15, 60, 30, 0, 0),
+        _sample(vgpu, 3002, 10**15 + 9, 5, 2, 1, 1),
+    ]
+    process, shared = "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetVgpuUtilization"
+    found: dict[Call, Plain | NvmlError] = {
+        (process, gpu, (0,)): [*garbage, *crowd],
+        (process, gpu, (10**15 + 149,)): crowd[150:],
+        (process, gpu, (10**15 + 299,)): NvmlError(NOT_FOUND),
+        (shared, gpu, (0,)): shares,
+        (shared, gpu, (10**15 + 9,)): NvmlError(NOT_FOUND),
+        ("nvmlDeviceGetVirtualizationMode", gpu, ()): 3,
+        ("nvmlDeviceGetActiveVgpus", gpu, ()): [3001, 3002, 2**32 - 2],
+    }
+    vms = {3001: "a1b2c3d4-0000-4000-8000-00000000c0de", 3002: "17"}
+    for number, vm in vms.items():
+        found["nvmlVgpuInstanceGetUUID", None, (number,)] = f"c0ffee00-0000-4000-8000-{number:012d}"
+        found["nvmlVgpuInstanceGetVmID", None, (number,)] = vm
+        found["nvmlVgpuInstanceGetFbUsage", None, (number,)] = 2**33 + number
+    for function in VGPU_CALLS:
+        found[function, None, (2**32 - 2,)] = NvmlError(NOT_FOUND)
+    return found
+
+
 def _traps() -> NvmlLibrary:
     g = "gpu0"
     crowd: list[Plain] = [_process(100 + n, 2**20 * n) for n in range(40)]
     mixed: list[Plain] = [_process(7, None), _process(8, 0, 0), _process(2**22, 2**40, 13)]
     return TableLibrary(
         {
+            **_use(g),
             ("nvmlInit", None, ()): None,
             ("nvmlSystemGetDriverVersion", None, ()): "570.124.06",
             ("nvmlSystemGetNVMLVersion", None, ()): "12.570.124.06",
@@ -100,12 +137,12 @@ def machine_library(name: str, *, at_s: float = MIDDAY_S) -> NvmlLibrary:
     """A machine at one moment of its life, initialised unless it has no driver."""
     if name == TRAPS:
         return _traps()
-    described = Path(__file__).with_name(f"{name}.yaml") if name == MESH else name
+    described = Path(__file__).with_name(f"{name}.yaml") if name in DESCRIBED_HERE else name
     library = SimNvml(load_machine(described), lambda: at_s)
     if library.machine.driver_version is not None:
         library.call("nvmlInit")
     return library
 
 
-MACHINES = (*machine_names(), MESH, TRAPS)
+MACHINES = (*machine_names(), *DESCRIBED_HERE, TRAPS)
 WITH_GPUS = tuple(name for name in machine_names() if name != "no-gpu")

@@ -9,6 +9,10 @@
  *   nvmlDeviceGetFieldValues gpu0 82 = 0 0 1 61       each field: its own code, type and value
  *   nvmlDeviceGetP2PStatus gpu0 3 1 = 0 0             towards gpu3, of capability 1
  *   nvmlDeviceGetComputeRunningProcesses gpu0 = 0 1 4711:1073741824:-:-
+ *   nvmlDeviceGetProcessUtilization gpu0 0 = 0 1 4711:1700000000166666:93:52:0:0
+ *                                                     all samples; the call leaves out the older
+ *   nvmlDeviceGetVgpuUtilization gpu0 0 = 0 1 3001:1700000000166666:93:52:0:0
+ *   nvmlVgpuInstanceGetUUID - 3001 = 0 c0ffee00-...   asked of a vGPU, not of a device
  *   nvmlEventSetWait - 0 = 0 gpu3 79                  the first event, the second is "- 1"
  *   nvmlDeviceGetUUID gpu7 = hang                     the call never returns
  *
@@ -37,6 +41,11 @@ nvmlReturn_t ask_device(const char *function, nvmlDevice_t device, const char *a
                         char *values);
 nvmlReturn_t ask_numbers(const char *function, nvmlDevice_t device, const char *arguments,
                          unsigned long long *numbers, int count);
+
+/* The items of a list "2 4711:1:2 4712:3:4" one by one; NULL after the last. */
+nvmlReturn_t ask_list(const char *function, nvmlDevice_t device, const char *arguments,
+                      char *values, unsigned int *count);
+char *next_item(char **position);
 
 nvmlReturn_t take_numbers(const char *values, unsigned long long *numbers, int count);
 nvmlReturn_t copy_text(const char *text, char *target, unsigned int length);

@@ -54,17 +54,15 @@ static void take_process(const char *item, nvmlProcessInfo_v2_t *process)
 static nvmlReturn_t ask_processes(const char *function, nvmlDevice_t device, unsigned int *count,
                                   nvmlProcessInfo_v2_t *processes)
 {
-    char values[MAX_ANSWER], *position = NULL;
+    char values[MAX_ANSWER], *position = values;
     unsigned int room = *count;
-    nvmlReturn_t code = ask_device(function, device, "", values);
+    nvmlReturn_t code = ask_list(function, device, "", values, count);
     if (code != NVML_SUCCESS)
         return code;
-    char *item = strtok_r(values, " ", &position);
-    *count = item == NULL ? 0 : (unsigned int)strtoul(item, NULL, 10);
     if (*count > room)
         return NVML_ERROR_INSUFFICIENT_SIZE;
     for (unsigned int i = 0; i < *count; i++) {
-        item = strtok_r(NULL, " ", &position);
+        char *item = next_item(&position);
         if (item == NULL)
             return NVML_ERROR_UNKNOWN;
         take_process(item, &processes[i]);

@@ -117,6 +117,23 @@ nvmlReturn_t ask_numbers(const char *function, nvmlDevice_t device, const char *
     return code == NVML_SUCCESS ? take_numbers(values, numbers, count) : code;
 }
 
+nvmlReturn_t ask_list(const char *function, nvmlDevice_t device, const char *arguments,
+                      char *values, unsigned int *count)
+{
+    char *items;
+    nvmlReturn_t code = ask_device(function, device, arguments, values);
+    if (code != NVML_SUCCESS)
+        return code;
+    *count = (unsigned int)strtoul(values, &items, 10);
+    memmove(values, items, strlen(items) + 1);
+    return NVML_SUCCESS;
+}
+
+char *next_item(char **position)
+{
+    return strtok_r(NULL, " ", position);
+}
+
 nvmlReturn_t copy_text(const char *text, char *target, unsigned int length)
 {
     if (strlen(text) + 1 > length)

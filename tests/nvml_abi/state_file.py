@@ -50,7 +50,16 @@ GPU_CALLS = (
     "nvmlDeviceGetNumaNodeId",
     "nvmlDeviceGetAddressingMode",
     "nvmlDeviceGetPlatformInfo",
+    "nvmlDeviceGetVirtualizationMode",
+    "nvmlDeviceGetActiveVgpus",
 )
+SAMPLES = ("nvmlDeviceGetProcessUtilization", "nvmlDeviceGetVgpuUtilization")
+VGPU_CALLS = (
+    "nvmlVgpuInstanceGetUUID",
+    "nvmlVgpuInstanceGetVmID",
+    "nvmlVgpuInstanceGetFbUsage",
+)
+ALL_LINKS = 2**32 - 1
 LINKS = range(19)
 LINK_FIELDS = (146, 164, 165, 166)
 C2C_LINKS = range(11)
@@ -59,7 +68,9 @@ GPU_CALLS_WITH_ARGUMENTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     *(("nvmlDeviceGetClockInfo", (clock,)) for clock in range(4)),
     *(("nvmlDeviceGetTotalEccErrors", (error, scope)) for error in (0, 1) for scope in (0, 1)),
     *(("nvmlDeviceGetMaxClockInfo", (clock,)) for clock in range(4)),
-    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170)),
+    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170, 197, 198)),
+    *(("nvmlDeviceGetFieldValues", (field | ALL_LINKS << 32,)) for field in (138, 139)),
+    *(("nvmlDeviceGetGpuInstanceProfileInfo", (profile,)) for profile in range(7)),
     *(
         ("nvmlDeviceGetFieldValues", (field | link << 32,))
         for fields, links in ((LINK_FIELDS, LINKS), ((171, 172), C2C_LINKS))
@@ -100,6 +111,13 @@ MEMBERS = {
         "healthMask",
         "healthSummary",
     ),
+    "nvmlDeviceGetGpuInstanceProfileInfo": (
+        "id",
+        "sliceCount",
+        "instanceCount",
+        "multiprocessorCount",
+        "memorySizeMB",
+    ),
     "nvmlDeviceGetPlatformInfo": (
         "chassisSerialNumber",
         "slotNumber",
@@ -136,6 +154,7 @@ def calls_of(library: NvmlLibrary) -> Iterator[Call]:
             yield "nvmlDeviceGetTopologyCommonAncestor", gpu, (other,)
             yield from (("nvmlDeviceGetP2PStatus", gpu, (other, use)) for use in range(3))
         yield from _calls_of_instances(library, gpu)
+        yield from _calls_of_use(library, gpu)
 
 
 def _calls_of_instances(library: NvmlLibrary, gpu: str) -> Iterator[Call]:
@@ -144,6 +163,19 @@ def _calls_of_instances(library: NvmlLibrary, gpu: str) -> Iterator[Call]:
         yield handle
         if not isinstance(outcome(library, handle), NvmlError):
             yield from ((function, f"{gpu}/mig{index}", ()) for function in MIG_CALLS)
+
+
+def _calls_of_use(library: NvmlLibrary, gpu: str) -> Iterator[Call]:
+    """All samples, and those of the later half of their time."""
+    for function in SAMPLES:
+        yield function, gpu, (0,)
+        samples: Any = outcome(library, (function, gpu, (0,)))
+        if not isinstance(samples, NvmlError):
+            stamps = sorted(sample["timeStamp"] for sample in samples)
+            yield function, gpu, (stamps[len(stamps) // 2],)
+    vgpus: Any = outcome(library, ("nvmlDeviceGetActiveVgpus", gpu, ()))
+    for vgpu in () if isinstance(vgpus, NvmlError) else vgpus:
+        yield from ((function, None, (vgpu,)) for function in VGPU_CALLS)
 
 
 def outcome(library: NvmlLibrary, call: Call) -> Plain | NvmlError:
@@ -194,6 +226,10 @@ def _values(function: str, answer: Any) -> str:
         return ""
     if function.endswith("RunningProcesses"):
         return " ".join([str(len(answer)), *map(_process, answer)])
+    if function == "nvmlDeviceGetActiveVgpus":
+        return " ".join(map(str, (len(answer), *answer)))
+    if function in SAMPLES:
+        return " ".join([str(len(answer)), *map(_sample, answer)])
     if function == "nvmlDeviceGetFieldValues":
         return _field(answer[0])
     if function == "nvmlDeviceGetNvLinkRemotePciInfo_v2":
@@ -210,9 +246,18 @@ def _process(process: Mapping[str, int | None]) -> str:
     )
 
 
+def _sample(sample: Mapping[str, int]) -> str:
+    return ":".join(str(value) for value in sample.values())
+
+
 def _field(field: Mapping[str, Any]) -> str:
     value = field["value"]
     if isinstance(value, float):
         return f"{field['nvmlReturn']} 0 {value!r}"
-    kind = 4 if value is not None and value < 0 else UNSIGNED_TYPES[field["fieldId"] % 3]
-    return f"{field['nvmlReturn']} {kind} {value or 0}"
+    return f"{field['nvmlReturn']} {_type_of(field['fieldId'], value or 0)} {value or 0}"
+
+
+def _type_of(field_id: int, value: int) -> int:
+    if value < 0:
+        return 4
+    return UNSIGNED_TYPES[field_id % 3] if value < 2**32 else UNSIGNED_TYPES[0]

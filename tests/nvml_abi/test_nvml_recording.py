@@ -164,7 +164,7 @@ def test_an_anonymised_machine_has_none_of_its_names(name: str) -> None:
     calls = list(calls_of(machine_library(name)))
     lines = recorded(machine_library(name), calls)
     after = "\n".join(anonymise(lines))
-    for function in ("nvmlDeviceGetUUID", "nvmlDeviceGetSerial"):
+    for function in ("nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlVgpuInstanceGetUUID"):
         for line in lines:
             entry = json.loads(line)
             if entry["function"] == function and "answer" in entry:
@@ -181,6 +181,8 @@ def test_an_anonymised_machine_keeps_everything_else(name: str) -> None:
         "nvmlDeviceGetSerial",
         "nvmlDeviceGetGpuFabricInfoV",
         "nvmlDeviceGetPlatformInfo",
+        "nvmlVgpuInstanceGetUUID",
+        "nvmlVgpuInstanceGetVmID",
     )
     kept = [call for call in calls if call[0] not in named]
     assert outcomes(after, kept) == outcomes(before, kept)
@@ -241,6 +243,23 @@ def test_the_chassis_gets_a_stand_in_and_the_place_in_it_stays() -> None:
     stand_in = "0" * 12 + "1"
     assert [answer["chassisSerialNumber"] for answer in answers] == [stand_in, "", stand_in]
     assert all(answer.items() >= places.items() for answer in answers)
+
+
+def test_a_virtual_machine_gets_a_stand_in_of_its_own() -> None:
+    vm, vgpu = "a1b2c3d4-0000-4000-8000-00000000c0de", "c0ffee00-0000-4000-8000-000000003001"
+    lines = [_answer("nvmlVgpuInstanceGetVmID", vm), _answer("nvmlVgpuInstanceGetUUID", vgpu)]
+    anonymiser = Anonymiser()
+    answers = [json.loads(line)["answer"] for line in anonymiser.recording([*lines, lines[0]])]
+    assert len(set(answers)) == 2
+    assert answers[0] == answers[2]
+    assert anonymiser.text(f"qemu {vm}") == f"qemu {answers[0]}"
+
+
+def test_samples_come_in_their_order_whatever_moment_is_asked_for() -> None:
+    asked: list[Call] = [("nvmlDeviceGetProcessUtilization", "gpu0", (n,)) for n in (0, 166, 333)]
+    replay = ReplayLibrary(recorded(ScriptLibrary([[1], [2], [3]]), asked))
+    later: list[Call] = [("nvmlDeviceGetProcessUtilization", "gpu0", (n,)) for n in (0, 7, 9, 11)]
+    assert outcomes(replay, later) == [[1], [2], [3], [3]]
 
 
 def test_a_lost_gpu_stays_lost_in_an_anonymised_recording() -> None:

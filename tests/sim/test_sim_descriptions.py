@@ -82,6 +82,11 @@ BAD = {
     "no phases": (with_job(phases=[]), r"workloads\[0\].phases: at least one"),
     "phase of nothing": (with_job(phases=[[0, 0.5]]), r"phases\[0\]: \[seconds above 0"),
     "activity above 1": (with_job(phases=[[1, 1.5]]), r"phases\[0\]: \[seconds above 0"),
+    "burst of nothing": (with_job(phases=[{"times": 3, "of": []}]), r"phases\[0\]: .*times: N"),
+    "burst without times": (with_job(phases=[{"of": [[1, 1]]}]), r"phases\[0\]: .*times: N"),
+    "burst of no times": (with_job(phases=[{"times": 0, "of": [[1, 1]]}]), r"phases\[0\]"),
+    "burst of a bad phase": (with_job(phases=[{"times": 2, "of": [[1, 7]]}]), r"phases\[0\]"),
+    "burst with more": (with_job(phases=[{"times": 2, "of": [[1, 1]], "at": 3}]), r"phases\[0\]"),
     "phase of text": (with_job(phases=[["1", 1]]), r"phases\[0\]: \[seconds above 0"),
     "repeat without end": (with_job(repeat_every_s=5), "repeat_every_s: a duration_s"),
     "repeat too soon": (with_job(duration_s=6, repeat_every_s=5), "repeat_every_s: a duration_s"),
@@ -106,6 +111,12 @@ BAD = {
 def test_a_bad_description_is_refused_with_file_and_key(value: object, sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^node.yaml: .*{sentence}"):
         parse_machine(value, file="node.yaml")
+
+
+def test_a_burst_is_its_phases_so_many_times() -> None:
+    phases = [[2, 0.5], {"times": 3, "of": [[0.05, 1], [0.1, 0]]}]
+    (job,) = parse_machine(with_job(phases=phases), file="f").workloads
+    assert job.phases == ((2, 0.5), *[(0.05, 1), (0.1, 0)] * 3)
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,19 @@ def is_mask(value: Any) -> bool:
     return all(is_count(word) and word < 2**64 for word in value) and bool(value[-1])
 
 
+PROFILE = ("id", "sliceCount", "instanceCount", "multiprocessorCount", "memorySizeMB")
+
+
+def is_use(value: Any) -> bool:
+    parts = ("smUtil", "memUtil", "encUtil", "decUtil")
+    return all(
+        set(sample) == {"pid", "timeStamp", *parts}
+        and sample["pid"] > 0
+        and all(is_percent(sample[part]) for part in parts)
+        for sample in value
+    )
+
+
 def is_platform(value: Any) -> bool:
     numbers = {"slotNumber", "trayIndex", "hostId", "peerType", "moduleId"}
     return set(value) == {"chassisSerialNumber", *numbers} and all(
@@ -128,7 +141,10 @@ BOARD_SHAPES: dict[str, tuple[tuple[int, ...], Callable[[Any], bool]]] = {
     "nvmlDeviceGetEnforcedPowerLimit": ((), is_count),
     "nvmlDeviceGetTotalEnergyConsumption": ((), is_count),
     "nvmlDeviceGetTemperature": ((0,), is_count),
-    "nvmlDeviceGetFieldValues": ((82, 90, 91, 9999), is_list_of(is_field, 4)),
+    "nvmlDeviceGetFieldValues": ((82, 90, 91, 197, 198, 9999), is_list_of(is_field, 6)),
+    "nvmlDeviceGetProcessUtilization": ((0,), is_use),
+    "nvmlDeviceGetVirtualizationMode": ((), lambda value: value in (0, 1)),
+    "nvmlDeviceGetGpuInstanceProfileInfo": ((0,), has(*PROFILE)),
     "nvmlDeviceGetClockInfo": ((3,), is_count),
     "nvmlDeviceGetCurrentClocksEventReasons": ((), is_count),
     "nvmlDeviceGetPerformanceState": ((), is_count),
@@ -168,6 +184,7 @@ IN_MIG_MODE = {
     "nvmlDeviceGetUtilizationRates",
     "nvmlDeviceGetEncoderUtilization",
     "nvmlDeviceGetDecoderUtilization",
+    "nvmlDeviceGetProcessUtilization",
     "nvmlDeviceGetNvLinkState",
     "nvmlDeviceGetNvLinkVersion",
     "nvmlDeviceGetNvLinkCapability",
@@ -214,6 +231,10 @@ NOT_SUPPORTED_ON = {
 }
 
 
+def ever_held(library: SimNvml, gpu: int) -> bool:
+    return any(held.gpu == gpu for work in library.machine.workloads for held in work.devices)
+
+
 @pytest.mark.parametrize("name", WITH_GPUS)
 @pytest.mark.parametrize("function", BOARD_SHAPES)
 def test_every_call_on_every_board_has_its_shape_or_its_refusal(name: str, function: str) -> None:
@@ -225,6 +246,10 @@ def test_every_call_on_every_board_has_its_shape_or_its_refusal(name: str, funct
         if function in refused:
             assert found == ("error", NOT_SUPPORTED)
         elif function == "nvmlDeviceGetMigDeviceHandleByIndex" and not gpu.mig:
+            assert found == ("error", NOT_FOUND)
+        elif function == "nvmlDeviceGetGpuInstanceProfileInfo" and not gpu.mig:
+            assert found == ("error", NOT_SUPPORTED)
+        elif function == "nvmlDeviceGetProcessUtilization" and not ever_held(library, gpu.index):
             assert found == ("error", NOT_FOUND)
         else:
             assert shape(found), found

@@ -20,6 +20,7 @@ def workloads(draw: st.DrawFn) -> dict[str, Any]:
         "start_s": draw(st.floats(0, 20)),
         "intensity": draw(st.floats(0, 1)),
         "share": 0.5,
+        "load_s": draw(st.sampled_from([0.0, 0.0, 0.4, 3.0, 40.0])),
         "stagger_s": draw(st.floats(0, 4)),
     }
     if draw(st.booleans()):
@@ -88,6 +89,14 @@ def test_an_idle_process_costs_its_context_and_holds_its_memory() -> None:
     assert board.power_watts(11) - board.power_watts(9) == pytest.approx(board.model.context_watts)
     assert (board.memory_used_mib(9), board.memory_used_mib(11)) == (0, 1000)
     assert board.event_reasons(11) == 0x1
+
+
+def test_every_run_holds_its_context_idle_while_it_loads() -> None:
+    job = {"duration_s": 4, "repeat_every_s": 6, "load_s": 1.5, "phases": [[1, 1.0], [1, 0.5]]}
+    board = board_with(job)
+    context = board.idle_watts + board.model.context_watts
+    assert [board.power_watts(t) for t in (0.1, 1.4, 6.1, 7.4)] == pytest.approx([context] * 4)
+    assert board.power_watts(1.6) == board.power_watts(7.6) == board.model.limit_watts
 
 
 def test_two_half_shares_at_full_activity_fill_the_board_once() -> None:

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from seedance_obs.sources import procfs
-from seedance_obs.sources.procfs import Process, read_process, user_name
+from seedance_obs.sources.procfs import (
+    Process,
+    ProcessStart,
+    boot_time,
+    read_cgroups,
+    read_process,
+    read_start,
+    user_name,
+)
 
 AFTER_NAME = "S 1 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 {start} 1000 200 18446744073709551615"
 
@@ -35,6 +43,38 @@ def test_a_name_with_parentheses_and_spaces_moves_no_field(tmp_path: Path, name:
     process = read_process(tmp_path, 42)
     assert process is not None
     assert (process.comm, process.start_ticks) == (name, 98765)
+
+
+@pytest.mark.parametrize("name", ["python3", "a) S 1 (b", "((", ")", "", "n\nl"])
+def test_a_start_is_read_with_its_process_group(tmp_path: Path, name: str) -> None:
+    start(tmp_path, name=name)
+    assert read_start(tmp_path, 42) == ProcessStart(start_ticks=98765, process_group=42)
+
+
+@pytest.mark.parametrize("text", ["", "42 (x", "42 (x) S 1 2", "42 (x) S 1 b 3 " + "0 " * 40])
+def test_a_garbled_or_missing_start_is_none(tmp_path: Path, text: str) -> None:
+    assert read_start(tmp_path, 42) is None
+    (start(tmp_path) / "stat").write_text(text)
+    assert read_start(tmp_path, 42) is None
+
+
+def test_every_controllers_path_is_listed_once(tmp_path: Path) -> None:
+    text = "9:memory:/a\n5:cpu,cpuacct:/b:c\n4:freezer:/a\ngarbage\n0::/\n"
+    start(tmp_path, cgroup=text)
+    assert read_cgroups(tmp_path, 42) == ("/a", "/b:c", "/")
+    assert read_cgroups(tmp_path, 43) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("cpu 1 2\nbtime 1732960000\nprocesses 3\n", 1_732_960_000), ("cpu 1\n", None), ("", None)],
+)
+def test_the_boot_time_is_the_kernels_or_unknown(
+    tmp_path: Path, text: str, seconds: int | None
+) -> None:
+    assert boot_time(tmp_path) is None
+    (tmp_path / "stat").write_text(text)
+    assert boot_time(tmp_path) == seconds
 
 
 @pytest.mark.parametrize(

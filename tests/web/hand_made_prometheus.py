@@ -45,10 +45,11 @@ def running_prometheus(folder: Path, blocks: Path) -> Iterator[str]:
 
 
 def _listening_address(process: subprocess.Popen[str]) -> str:
-    address = ""
+    address, ready = "", False  # said in either order
     for line in process.stderr or ():
         if '"Listening on"' in line:
             address = line.rsplit("address=", 1)[1].strip()
-        if "Server is ready" in line:
+        ready = ready or "Server is ready" in line
+        if address and ready:
             return address
     raise RuntimeError("prometheus ended before it was ready")

@@ -1,21 +1,22 @@
 """Who held each GPU and who burned its energy, as counters that add up to the board's own.
 
 These series are what people pay by, so they carry the GPU's UUID alone: no change of what is known
-of its place or its mode may end one and begin another.
+of its place or its mode may end one and begin another, and they outlive a tenant's workloads.
 """
 
 from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
+from seedance_obs.attribution.tick import UNALLOCATED, UNOBSERVED
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
 
 ABOUT = (
-    "A tenant is the namespace of the pod that holds the GPU, else the user of its processes; "
-    "unallocated is what nobody held, unobserved what passed while nobody looked. The tenants of "
-    "a GPU add up to all of it."
+    "Whose a workload is, the tenant rules say; unallocated is what nobody held, unobserved what "
+    "passed while nobody looked. The tenants of a GPU add up to all of it."
 )
+NOBODY = (UNALLOCATED, UNOBSERVED)
 
 
 @register("tenant", "GPU time and energy by tenant, adding up to the board's counters exactly")
@@ -26,16 +27,30 @@ class TenantCollector:
         """The families of one scrape."""
         labels = ["gpu_uuid", "tenant"]
         held = CounterMetricFamily(
-            "seedance_tenant_gpu_seconds", f"GPU time by tenant. {ABOUT}", labels=labels
+            "seedance_tenant_gpu_seconds",
+            "GPU time by tenant; state active (kept busy), reserved (held, not used), unallocated "
+            f"or unobserved. {ABOUT}",
+            labels=[*labels, "state"],
         )
         energy = CounterMetricFamily(
             "seedance_tenant_gpu_energy_joules",
-            f"Board energy by tenant. {ABOUT}",
-            labels=labels,
+            "Board energy by tenant; component active (burned by its work), reserved_idle (of the "
+            f"idle board, by the part it held), unallocated or unobserved. {ABOUT}",
+            labels=[*labels, "component"],
         )
-        for account in view.accounts:
-            held.add_metric([account.gpu_uuid, account.tenant], account.held_us / 1_000_000)
-            if account.energy_mj is not None:
-                values = [account.gpu_uuid, account.tenant]
-                energy.add_metric(values, account.energy_mj / 1000)
+        for account in view.attribution.tenants:
+            balance, tenant = account.balance, account.tenant
+            values = [account.gpu_uuid, tenant]
+            if tenant in NOBODY:
+                held.add_metric([*values, tenant], balance.reserved_us / 1e6)
+            else:
+                held.add_metric([*values, "active"], balance.active_us / 1e6)
+                held.add_metric([*values, "reserved"], balance.reserved_us / 1e6)
+            if not account.metered:
+                continue
+            if tenant in NOBODY:
+                energy.add_metric([*values, tenant], balance.reserved_mj / 1000)
+            else:
+                energy.add_metric([*values, "active"], balance.active_mj / 1000)
+                energy.add_metric([*values, "reserved_idle"], balance.reserved_mj / 1000)
         yield from (held, energy)

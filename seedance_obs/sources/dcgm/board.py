@@ -96,4 +96,6 @@ def _pod(labels: Mapping[str, str]) -> Pod | None:
     pod = label(labels, "pod", "pod_name")
     if namespace is None or pod is None:
         return None
-    return Pod(namespace, pod, label(labels, "container", "container_name") or "")
+    number = labels.get("GPU_I_ID", "")
+    instance = int(number) if number.isascii() and number.isdecimal() else None
+    return Pod(namespace, pod, label(labels, "container", "container_name") or "", instance)

@@ -1,8 +1,8 @@
 """Takes out of a capture what identifies a machine and its owner, and keeps what explains it.
 
-UUIDs of GPUs, MIG devices and NVLink fabrics, serial numbers, board ids and host names become
-numbered stand-ins of the same form. One name has one stand-in in all texts given to the same
-anonymiser. PCI addresses, models, versions and measurements stay.
+UUIDs of GPUs, MIG devices, vGPUs, VMs and NVLink fabrics, serial numbers, board ids and host
+names become numbered stand-ins of the same form. One name has one stand-in in all texts given to
+the same anonymiser. PCI addresses, models, versions and measurements stay.
 """
 
 import json
@@ -14,6 +14,7 @@ from seedance_obs.sources.nvml.recording import settled
 
 _UUID = r"\b(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 _SERIAL_FUNCTIONS = ("nvmlDeviceGetSerial", "nvmlDeviceGetBoardId")
+_VGPU_FUNCTIONS = ("nvmlVgpuInstanceGetUUID", "nvmlVgpuInstanceGetVmID")
 _OWN_NAMES = ("nvmlDeviceGetMigDeviceHandleByIndex", "nvmlEventSetWait")  # gpu0, gpu0/mig2
 _SHORTEST_NAME = 6  # boards without a serial number say "0", which is no name
 
@@ -60,6 +61,8 @@ class Anonymiser:
             return answer
         if function in _SERIAL_FUNCTIONS:
             return self._number(answer)
+        if function in _VGPU_FUNCTIONS:
+            return self._machine(str(answer))
         if function == "nvmlDeviceGetGpuFabricInfoV" and isinstance(answer, dict):
             return {**answer, "clusterUuid": self._cluster(str(answer["clusterUuid"]))}
         if function == "nvmlDeviceGetPlatformInfo" and isinstance(answer, dict):
@@ -82,6 +85,12 @@ class Anonymiser:
             self._literals.add(name.lower())
         alias = self._alias("serial", name, lambda count: f"{count:0{len(name)}d}")
         return alias if isinstance(answer, str) else int(alias)
+
+    def _machine(self, name: str) -> str:
+        """A virtual machine or a vGPU of one, by its UUID or its domain's number."""
+        if len(name) >= _SHORTEST_NAME:
+            self._literals.add(name.lower())
+        return self._alias("vm", name, lambda count: f"00000000-0000-0000-0001-{count:012x}")
 
     def _cluster(self, uuid: str) -> str:
         if not uuid.strip("0"):

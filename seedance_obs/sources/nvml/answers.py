@@ -74,6 +74,12 @@ def _members(answer: object, *names: str) -> dict[str, Plain]:
     return {name: plain(getattr(answer, name)) for name in names}
 
 
+def samples(answer: Iterable[object], owner: str) -> Plain:
+    """Utilisation samples of processes or vGPUs; `owner` names the member that says whose."""
+    names = (owner, "timeStamp", "smUtil", "memUtil", "encUtil", "decUtil")
+    return [_members(sample, *names) for sample in answer]
+
+
 def _picked(*names: str) -> Callable[[object], Plain]:
     return lambda answer: _members(answer, *names)
 
@@ -137,6 +143,11 @@ DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
     "nvmlDeviceGetGpuInstanceId": plain,
     "nvmlDeviceGetComputeInstanceId": plain,
     "nvmlDeviceGetAttributes_v2": plain,
+    "nvmlDeviceGetGpuInstanceProfileInfo": _picked(
+        "id", "sliceCount", "instanceCount", "multiprocessorCount", "memorySizeMB"
+    ),
+    "nvmlDeviceGetVirtualizationMode": plain,
+    "nvmlDeviceGetActiveVgpus": plain,
     "nvmlDeviceGetNvLinkState": plain,
     "nvmlDeviceGetNvLinkRemoteDeviceType": plain,
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": _remote_pci,

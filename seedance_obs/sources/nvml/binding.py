@@ -18,6 +18,7 @@ from seedance_obs.sources.nvml.answers import (
     plain,
     platform_info,
 )
+from seedance_obs.sources.nvml.driver_samples import process_samples, vgpu_answer, vgpu_samples
 from seedance_obs.sources.nvml.library import (
     ARGUMENT_VERSION_MISMATCH,
     FUNCTION_NOT_FOUND,
@@ -47,6 +48,11 @@ _SYSTEM = (
 
 # Two boards, one handle each.
 _OF_PAIRS = ("nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetP2PStatus")
+_OF_VGPUS = (
+    "nvmlVgpuInstanceGetUUID",
+    "nvmlVgpuInstanceGetVmID",
+    "nvmlVgpuInstanceGetFbUsage",
+)
 _FIELD_BITS = 32
 
 # One function of ours, the binding's functions that answer it, preferred first. Newer drivers
@@ -97,6 +103,8 @@ class PynvmlLibrary:
             "nvmlDeviceGetAddressingMode": self._addressing_mode,
             "nvmlEventSetWait": self._next_xid,
             "nvmlDeviceGetTopologyNearestGpus": self._nearest_gpus,
+            "nvmlDeviceGetProcessUtilization": self._process_samples,
+            "nvmlDeviceGetVgpuUtilization": self._vgpu_samples,
         }
 
     def call(self, function: str, device: str | None = None, *args: int) -> Plain:
@@ -119,10 +127,14 @@ class PynvmlLibrary:
             return plain(self._invoke(function))
         if function in _OF_PAIRS:
             return self._of_pair(function, device, args)
+        if function in _OF_VGPUS:
+            return vgpu_answer(self._code, function, *args)
         if function not in DEVICE_ANSWERS:
             raise NvmlError(FUNCTION_NOT_FOUND)
         if function == "nvmlDeviceGetMemoryInfo_v2":
             args = (self._pynvml.nvmlMemory_v2,)
+        if function == "nvmlDeviceGetGpuInstanceProfileInfo":
+            args = (*args, 1)  # the version of the structure that every driver with MIG knows
         return DEVICE_ANSWERS[function](self._invoke(function, self._handle(device), *args))
 
     def _invoke(self, function: str, *args: Any) -> Any:
@@ -191,7 +203,9 @@ class PynvmlLibrary:
         function = "nvmlDeviceGetGpuFabricInfoV"
         try:
             return fabric_info(self._filled(function, device, FabricInfo3(), FabricInfo2()))
-        except self._pynvml.NVMLError_FunctionNotFound:
+        except NvmlError as error:
+            if error.code != FUNCTION_NOT_FOUND:
+                raise
             return fabric_info(self._filled("nvmlDeviceGetGpuFabricInfo", device, FabricInfo()))
 
     def _platform_info(self, device: str | None, _args: tuple[int, ...]) -> Plain:
@@ -218,10 +232,22 @@ class PynvmlLibrary:
 
     def _invoke_pointer(self, function: str, device: str | None, *args: Any) -> None:
         """Call the driver's own function, for which the binding has no wrapper or a wrong one."""
-        call = self._pynvml._nvmlGetFunctionPointer(function)
-        code = call(self._handle(device), *args)
+        code = self._code(function, self._handle(device), *args)
         if code:
             raise NvmlError(code)
+
+    def _code(self, function: str, *args: Any) -> int:
+        try:
+            call = self._pynvml._nvmlGetFunctionPointer(function)
+        except self._pynvml.NVMLError as error:
+            return int(error.value)
+        return int(call(*args))
+
+    def _process_samples(self, device: str | None, args: tuple[int, ...]) -> Plain:
+        return process_samples(self._code, self._handle(device), *args)
+
+    def _vgpu_samples(self, device: str | None, args: tuple[int, ...]) -> Plain:
+        return vgpu_samples(self._code, self._handle(device), *args)
 
     def _nearest_gpus(self, device: str | None, args: tuple[int, ...]) -> Plain:
         found = self._invoke("nvmlDeviceGetTopologyNearestGpus", self._handle(device), *args)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from seedance_obs.identity import canonical_bus_id, canonical_uuid
 from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml import library as nvml
-from seedance_obs.sources.nvml.asking import integer, optional
+from seedance_obs.sources.nvml.asking import integer, number, optional
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
 from seedance_obs.sources.nvml.nvlinks import read_nvlinks
 from seedance_obs.sources.nvml.place import read_place
 from seedance_obs.sources.readings import Fabric, GpuPlace, NvLink
 
+_HOST_VGPU = 3  # NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
 _FACTS: dict[str, tuple[str, tuple[int, ...]]] = {
     "serial": ("nvmlDeviceGetSerial", ()),
@@ -49,7 +50,10 @@ class Board:
     nvlinks: tuple[NvLink, ...] | None = None
     fabric: Fabric | None = None
     place: GpuPlace | None = None
+    hosts_vgpus: bool = False
     mig: bool = False
+    mig_slices: int | None = None  # of the whole board, once asked for
+    slices: dict[tuple[str, str | None], int | None] = field(default_factory=dict)
     unsupported: set[tuple[str, str | None, tuple[int, ...]]] = field(default_factory=set)
 
 
@@ -75,6 +79,7 @@ def describe(library: NvmlLibrary, index: int) -> Board:
         nvlinks=read_nvlinks(library, name),
         fabric=_fabric(library, name),
         place=read_place(library, name),
+        hosts_vgpus=number(library, "nvmlDeviceGetVirtualizationMode", name) == _HOST_VGPU,
     )
 
 

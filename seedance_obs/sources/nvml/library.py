@@ -30,9 +30,19 @@ device at index 2 of GPU 0. Shapes of the answers that are not one number or one
   "peerType", "moduleId"}`; version 1 of the structure has other names for the same places
 - `nvmlDeviceGetComputeRunningProcesses`, `...Graphics...`: a list of `{"pid": int,
   "usedGpuMemory": bytes or null, "gpuInstanceId": int or null, "computeInstanceId": int or null}`
+- `nvmlDeviceGetProcessUtilization(since)`: a list of `{"pid", "timeStamp": us of the system clock,
+  "smUtil", "memUtil", "encUtil", "decUtil": percent}`, the samples newer than the time stamp
+  `since` (0: all that the driver still has), as the newer `nvmlDeviceGetProcessesUtilizationInfo`
+  gives them where the driver has it; NOT_FOUND where there are none. Garbage is not taken out
+- `nvmlDeviceGetGpuInstanceProfileInfo(profile)`: `{"id", "sliceCount", "instanceCount",
+  "multiprocessorCount", "memorySizeMB"}`
+- `nvmlDeviceGetActiveVgpus`: a list of vGPU instances, which are numbers
+- `nvmlDeviceGetVgpuUtilization(since)`: as that of processes, with "vgpuInstance" for "pid"
+- `nvmlVgpuInstanceGetUUID(instance)`, `nvmlVgpuInstanceGetVmID(instance)`: texts,
+  `nvmlVgpuInstanceGetFbUsage(instance)`: bytes; none of them is asked of a device
 - `nvmlDeviceGetFieldValues(field, ...)`: a list, one per field, of `{"fieldId", "scopeId",
   "nvmlReturn", "value": number or null}`; a field is its id, or `id | scope << 32` where it is
-  asked of one link
+  asked of one link; the scope 2**32 - 1 is all links together
 - `nvmlEventSetWait` (no device): the next pending XID `{"device": "gpu3", "xid": 79}`; never
   blocks, and raises TIMEOUT when nothing is pending
 """
@@ -47,6 +57,7 @@ INVALID_ARGUMENT = 2
 NOT_SUPPORTED = 3
 NO_PERMISSION = 4
 NOT_FOUND = 6
+INSUFFICIENT_SIZE = 7
 DRIVER_NOT_LOADED = 9
 TIMEOUT = 10
 LIBRARY_NOT_FOUND = 12
@@ -63,6 +74,7 @@ ERROR_NAMES = {
     NOT_SUPPORTED: "not_supported",
     NO_PERMISSION: "no_permission",
     NOT_FOUND: "not_found",
+    INSUFFICIENT_SIZE: "insufficient_size",
     DRIVER_NOT_LOADED: "driver_not_loaded",
     TIMEOUT: "timeout",
     LIBRARY_NOT_FOUND: "library_not_found",

@@ -6,25 +6,27 @@ driver itself went away.
 """
 
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.identity import canonical_uuid
-from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.asking import DRIVER_GONE, NEVER_AGAIN, integer, optional
 from seedance_obs.sources.nvml.board import Board, describe
+from seedance_obs.sources.nvml.calls import Calls
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
+from seedance_obs.sources.nvml.mig import read_board_slices, read_mig_devices
 from seedance_obs.sources.nvml.pairs import Pairs
-from seedance_obs.sources.nvml.reads import BOARD_READS, MEMORY_READS, Read
+from seedance_obs.sources.nvml.processes import read_processes
+from seedance_obs.sources.nvml.reads import BOARD_READS, WRAPPING
+from seedance_obs.sources.nvml.samples import PID_MAX, SampleReader
+from seedance_obs.sources.nvml.vgpus import read_vgpus, vgpu_samples
+from seedance_obs.sources.nvml.wrapping import Unwrapped
 from seedance_obs.sources.readings import (
     GpuPair,
-    GpuProcess,
     GpuReadings,
-    MigReadings,
+    ProcessUse,
     SourceSnapshot,
     Xid,
 )
@@ -32,7 +34,6 @@ from seedance_obs.sources.readings import (
 LOG = logging.getLogger(__name__)
 STATIC_PASSES = 60
 MAX_EVENTS = 256
-_MIG_PROFILE = re.compile(r"MIG (\S+)$")
 
 ADVICE = {
     nvml.LIBRARY_NOT_FOUND: "libnvidia-ml.so.1 is not installed: install the NVIDIA driver here, "
@@ -59,7 +60,10 @@ class NvmlReader:
         self._count = -1
         self._passes = 0
         self._versions: dict[str, str] = {}
-        self._dropped: Counter[str] = Counter()
+        self._calls = Calls(library)
+        self._process_samples = SampleReader("nvmlDeviceGetProcessUtilization", "pid", PID_MAX)
+        self._vgpu_samples = vgpu_samples()
+        self._unwrapped = Unwrapped()
         self._early_xids: list[Xid] = []
 
     def start(self) -> None:
@@ -87,7 +91,7 @@ class NvmlReader:
         Raises:
             SourceUnavailableError: the driver as a whole does not answer.
         """
-        self._dropped = Counter()
+        self._calls.dropped = Counter()
         self._early_xids = []
         try:
             self._look_for_devices()
@@ -102,7 +106,7 @@ class NvmlReader:
             gpus=gpus,
             xids=xids,
             versions=self._versions,
-            dropped=dict(self._dropped),
+            dropped=dict(self._calls.dropped),
             pairs=pairs,
         )
 
@@ -115,7 +119,7 @@ class NvmlReader:
                     raise _unavailable(error) from error
                 self._boards.pop(index, None)
                 self._pairs.forget(index)
-                self._dropped[error.name] += 1
+                self._calls.dropped[error.name] += 1
 
     def _read_pairs(self) -> tuple[GpuPair, ...]:
         uuids = {index: board.uuid for index, board in self._boards.items()}
@@ -162,7 +166,10 @@ class NvmlReader:
             self._uuids[board.name] = board.uuid
         values = dict(board.maxima)
         self._read_mig_mode(board, values)
-        values.update(self._read_values(board, board.name, BOARD_READS))
+        values.update(self._calls.values(board, BOARD_READS))
+        for name in values.keys() & set(WRAPPING):
+            values[name] = self._unwrapped.total(board.uuid, name, int(values[name]))
+        devices = read_mig_devices(self._calls, board) if board.mig else []
         return GpuReadings(
             uuid=board.uuid,
             index=index,
@@ -170,15 +177,18 @@ class NvmlReader:
             model=board.model,
             values=values,
             facts=board.facts,
-            mig=tuple(self._read_mig_devices(board)) if board.mig else (),
+            mig=tuple(readings for _, readings in devices),
             nvlinks=None if board.mig and not board.nvlinks else board.nvlinks,
             fabric=board.fabric,
             place=board.place,
-            processes=self._read_processes(board),
+            processes=read_processes(self._calls, board, devices),
+            process_use=self._read_process_use(board),
+            mig_slices=read_board_slices(self._calls, board) if board.mig else None,
+            vgpus=read_vgpus(self._calls, board, self._vgpu_samples, self._monotonic()),
         )
 
     def _read_mig_mode(self, board: Board, values: dict[str, float]) -> None:
-        mode = self._call_remembering(board, board.name, "nvmlDeviceGetMigMode", ())
+        mode = self._calls.ask(board, "nvmlDeviceGetMigMode")
         enabled = board.mig and ("nvmlDeviceGetMigMode", board.name, ()) not in board.unsupported
         if isinstance(mode, list):
             enabled = mode[0] == 1
@@ -187,74 +197,14 @@ class NvmlReader:
             board.mig = enabled
             board.unsupported.clear()
 
-    def _read_mig_devices(self, board: Board) -> Iterator[MigReadings]:
-        slots = self._call_remembering(board, board.name, "nvmlDeviceGetMaxMigDeviceCount", ())
-        for slot in range(slots if isinstance(slots, int) else 0):
-            name = optional(self._library, "nvmlDeviceGetMigDeviceHandleByIndex", board.name, slot)
-            if not isinstance(name, str):
-                continue
-            instance = optional(self._library, "nvmlDeviceGetGpuInstanceId", name)
-            if not isinstance(instance, int):
-                continue
-            compute = optional(self._library, "nvmlDeviceGetComputeInstanceId", name)
-            uuid = optional(self._library, "nvmlDeviceGetUUID", name)
-            profile = _MIG_PROFILE.search(str(optional(self._library, "nvmlDeviceGetName", name)))
-            yield MigReadings(
-                gpu_instance=instance,
-                compute_instance=compute if isinstance(compute, int) else None,
-                uuid=canonical_uuid(uuid) if isinstance(uuid, str) else None,
-                profile=profile.group(1) if profile else None,
-                values=dict(self._read_values(board, name, MEMORY_READS)),
-            )
-
-    def _read_processes(self, board: Board) -> tuple[GpuProcess, ...] | None:
-        computing = self._list_processes(board, graphics=False)
-        if computing is None:
+    def _read_process_use(self, board: Board) -> tuple[ProcessUse, ...] | None:
+        shares = self._process_samples.read(self._calls, board, self._monotonic())
+        if shares is None:
             return None
-        drawing = self._list_processes(board, graphics=True) or ()
-        found = {process.pid: process for process in (*drawing, *computing)}
-        return tuple(found[pid] for pid in sorted(found))
-
-    def _list_processes(self, board: Board, *, graphics: bool) -> list[GpuProcess] | None:
-        function = f"nvmlDeviceGet{'Graphics' if graphics else 'Compute'}RunningProcesses"
-        answer = self._call_remembering(board, board.name, function, ())
-        if not isinstance(answer, list):
-            return None
-        return [_process(entry, graphics=graphics) for entry in answer if isinstance(entry, dict)]
-
-    def _read_values(
-        self, board: Board, name: str, reads: tuple[Read, ...]
-    ) -> Iterator[tuple[str, float]]:
-        taken: set[str] = set()
-        for read in reads:
-            if taken.issuperset(read.quantities):
-                continue  # an older spelling of what a newer call has already answered
-            answer = self._call_remembering(board, name, read.function, read.args)
-            if answer is None:
-                continue
-            for quantity, value in read.take(answer):
-                if QUANTITIES[quantity].admits(value):
-                    taken.add(quantity)
-                    yield quantity, value
-                else:
-                    self._dropped["out_of_range"] += 1
-
-    def _call_remembering(
-        self, board: Board, name: str, function: str, args: tuple[int, ...]
-    ) -> Plain:
-        key = (function, name, args)
-        if key in board.unsupported:
-            return None
-        try:
-            return self._library.call(function, name, *args)
-        except NvmlError as error:
-            if error.code in NEVER_AGAIN:
-                board.unsupported.add(key)
-            elif error.code in (nvml.GPU_IS_LOST, nvml.RESET_REQUIRED, *DRIVER_GONE):
-                raise
-            else:
-                self._dropped[error.name] += 1
-            return None
+        return tuple(
+            ProcessUse(pid, sm or 0.0, memory, encoder, decoder)
+            for pid, (sm, memory, encoder, decoder) in shares.items()
+        )
 
     def _drain_events(self) -> Iterator[Xid]:
         for _ in range(MAX_EVENTS):
@@ -270,18 +220,8 @@ class NvmlReader:
             return self._library.call("nvmlEventSetWait")
         except NvmlError as error:
             if error.code not in (nvml.TIMEOUT, *NEVER_AGAIN):
-                self._dropped[f"event_{error.name}"] += 1
+                self._calls.dropped[f"event_{error.name}"] += 1
             return None
-
-
-def _process(entry: dict[str, Plain], *, graphics: bool) -> GpuProcess:
-    memory, instance = entry.get("usedGpuMemory"), entry.get("gpuInstanceId")
-    return GpuProcess(
-        pid=integer(entry["pid"]),
-        memory_bytes=memory if isinstance(memory, int) else None,
-        gpu_instance=instance if isinstance(instance, int) else None,
-        graphics=graphics,
-    )
 
 
 def _unavailable(error: NvmlError) -> SourceUnavailableError:

@@ -8,7 +8,8 @@ from seedance_obs.sources.nvml.library import Plain
 
 Taken: TypeAlias = Iterator[tuple[str, float]]
 Unit: TypeAlias = Callable[[float], float]
-MEMORY_TEMPERATURE_FIELD = 82  # NVML_FI_DEV_MEMORY_TEMP
+ALL_LINKS = 0xFFFFFFFF << 32  # the scope of a field that is asked of all links together
+WRAPPING = ("pcie_transmit_bytes", "pcie_receive_bytes")  # 32 bits wide where it was looked at
 
 
 def _as_is(value: float) -> float:
@@ -21,6 +22,10 @@ def _percent(value: float) -> float:
 
 def _milli(value: float) -> float:
     return value / 1000
+
+
+def _kibi(value: float) -> float:
+    return value * 1024
 
 
 def _mega(value: float) -> float:
@@ -65,14 +70,19 @@ def _places(function: str, *quantities: str, unit: Unit = _as_is) -> Read:
     return Read(function, (), frozenset(quantities), take)
 
 
-def _field_value(quantity: str, field_id: int) -> Read:
+def _field_values(*asked: tuple[int, str, Unit]) -> Read:
+    """Several fields in one call, each with its quantity and unit."""
+
     def take(answer: Plain) -> Taken:
-        for entry in answer if isinstance(answer, list | tuple) else ():
+        entries = answer if isinstance(answer, list | tuple) else ()
+        for (_, quantity, unit), entry in zip(asked, entries, strict=False):
             value = entry.get("value") if isinstance(entry, Mapping) else None
             if isinstance(value, int | float):
-                yield quantity, value
+                yield quantity, unit(value)
 
-    return Read("nvmlDeviceGetFieldValues", (field_id,), frozenset((quantity,)), take)
+    fields = tuple(field for field, _, _ in asked)
+    quantities = frozenset(quantity for _, quantity, _ in asked)
+    return Read("nvmlDeviceGetFieldValues", fields, quantities, take)
 
 
 def _take_version_1_memory(answer: Plain) -> Taken:
@@ -116,7 +126,13 @@ BOARD_READS = (
     _number("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", unit=_milli),
     _number("energy_mj", "nvmlDeviceGetTotalEnergyConsumption"),
     _number("temperature_gpu_celsius", "nvmlDeviceGetTemperature", 0),
-    _field_value("temperature_memory_celsius", MEMORY_TEMPERATURE_FIELD),
+    _field_values(  # NVML_FI_DEV_MEMORY_TEMP, ..._PCIE_COUNT_*_BYTES, ..._NVLINK_THROUGHPUT_DATA_*
+        (82, "temperature_memory_celsius", _as_is),
+        (197, "pcie_transmit_bytes", _as_is),
+        (198, "pcie_receive_bytes", _as_is),
+        (138 | ALL_LINKS, "nvlink_transmit_bytes", _kibi),
+        (139 | ALL_LINKS, "nvlink_receive_bytes", _kibi),
+    ),
     _number("clock_graphics_hertz", "nvmlDeviceGetClockInfo", 0, unit=_mega),
     _number("clock_sm_hertz", "nvmlDeviceGetClockInfo", 1, unit=_mega),
     _number("clock_memory_hertz", "nvmlDeviceGetClockInfo", 2, unit=_mega),

@@ -28,6 +28,9 @@ from seedance_obs.sources.nvml.library import (
 _FOREVER_S = 10.0**9
 _UNRECORDED = {"nvmlEventSetWait": TIMEOUT, "nvmlShutdown": None}
 
+# Their argument is where the reader left off, which a replay does not repeat to the microsecond.
+_OF_A_MOMENT = ("nvmlDeviceGetProcessUtilization", "nvmlDeviceGetVgpuUtilization")
+
 Call = tuple[str, str | None, tuple[int, ...]]
 
 
@@ -85,6 +88,8 @@ class RecordingLibrary:
 class ReplayLibrary:
     """Answers as recorded: identical calls in their order, then the last answer for ever.
 
+    Calls for the samples since a moment are identical whatever the moment.
+
     What was not recorded is FUNCTION_NOT_FOUND; events that were not recorded are none (TIMEOUT),
     and a recorded event comes once.
     """
@@ -95,7 +100,7 @@ class ReplayLibrary:
         self._sleep = sleep
         self._outcomes: dict[Call, deque[RecordedCall]] = {}
         for recorded in read_calls(lines):
-            self._outcomes.setdefault(recorded.call, deque()).append(recorded)
+            self._outcomes.setdefault(_asked(recorded.call), deque()).append(recorded)
 
     def call(self, function: str, device: str | None = None, *args: int) -> Plain:
         """Answer as recorded; a call that hung sleeps for years.
@@ -103,7 +108,7 @@ class ReplayLibrary:
         Raises:
             NvmlError: the recorded one, or that nothing was recorded.
         """
-        outcome = self._next((function, device, args))
+        outcome = self._next(_asked((function, device, args)))
         if outcome.hung:
             self._sleep(_FOREVER_S)
             raise NvmlError(TIMEOUT)
@@ -118,6 +123,11 @@ class ReplayLibrary:
         if outcomes:
             return outcomes[0]
         return RecordedCall(call, "", error=_UNRECORDED.get(call[0], FUNCTION_NOT_FOUND))
+
+
+def _asked(call: Call) -> Call:
+    function, device, _ = call
+    return (function, device, ()) if function in _OF_A_MOMENT else call
 
 
 def settled(lines: Iterable[str]) -> Iterator[str]:

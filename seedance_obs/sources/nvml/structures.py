@@ -52,6 +52,62 @@ class AddressingMode(Versioned):
     _fields_ = (("version", ctypes.c_uint), ("value", ctypes.c_uint))
 
 
+class ProcessSample(ctypes.Structure):
+    """nvmlProcessUtilizationSample_t."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("timeStamp", ctypes.c_ulonglong),
+        ("smUtil", ctypes.c_uint),
+        ("memUtil", ctypes.c_uint),
+        ("encUtil", ctypes.c_uint),
+        ("decUtil", ctypes.c_uint),
+    )
+
+
+class ProcessInfoSample(ctypes.Structure):
+    """nvmlProcessUtilizationInfo_v1_t."""
+
+    _fields_ = (
+        ("timeStamp", ctypes.c_ulonglong),
+        ("pid", ctypes.c_uint),
+        ("smUtil", ctypes.c_uint),
+        ("memUtil", ctypes.c_uint),
+        ("encUtil", ctypes.c_uint),
+        ("decUtil", ctypes.c_uint),
+        ("jpgUtil", ctypes.c_uint),
+        ("ofaUtil", ctypes.c_uint),
+    )
+
+
+class ProcessInfoSamples(Versioned):
+    """nvmlProcessesUtilizationInfo_v1_t."""
+
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        ("processSamplesCount", ctypes.c_uint),
+        ("lastSeenTimeStamp", ctypes.c_ulonglong),
+        ("procUtilArray", ctypes.POINTER(ProcessInfoSample)),
+    )
+
+
+class VgpuSample(ctypes.Structure):
+    """nvmlVgpuInstanceUtilizationSample_t, its unions as the unsigned integers they hold."""
+
+    _fields_ = (
+        ("vgpuInstance", ctypes.c_uint),
+        ("timeStamp", ctypes.c_ulonglong),
+        ("smUtil", ctypes.c_uint),
+        ("_sm_rest", ctypes.c_uint),
+        ("memUtil", ctypes.c_uint),
+        ("_mem_rest", ctypes.c_uint),
+        ("encUtil", ctypes.c_uint),
+        ("_enc_rest", ctypes.c_uint),
+        ("decUtil", ctypes.c_uint),
+        ("_dec_rest", ctypes.c_uint),
+    )
+
+
 class PlatformInfo1(Versioned):
     """nvmlPlatformInfo_v1_t, its members under their names of version 2."""
 

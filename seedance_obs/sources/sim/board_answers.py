@@ -14,8 +14,8 @@ from seedance_obs.sources.sim.physics import Board, Process
 Answer = Callable[[Board, float, tuple[int, ...]], Plain]
 
 NVIDIA_VENDOR = 0x10DE
-MIG_DEVICES_AT_MOST = 7
 UTILIZATION_SAMPLE_US = 167_000
+BARE_METAL, PASSED_THROUGH = 0, 1  # nvmlGpuVirtualizationMode_t
 
 BOARD_UNSUPPORTED_IN_MIG_MODE = frozenset(
     {
@@ -137,14 +137,19 @@ def _mig_mode(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
 
 
 def _mig_handle(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    index = argument(args, 0, range(MIG_DEVICES_AT_MOST))
+    index = argument(args, 0, range(board.model.mig_slices))
     if index >= len(board.gpu.mig):
         raise NvmlError(NOT_FOUND)
     return f"gpu{board.gpu.index}/mig{index}"
 
 
 def _mig_capacity(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
-    return MIG_DEVICES_AT_MOST if board.model.mig_profiles else 0
+    return board.model.mig_slices if board.model.mig_profiles else 0
+
+
+def _virtualization(board: Board, _t: float, _args: tuple[int, ...]) -> Plain:
+    flat = len(board.gpu.device.path) == 1  # no bridge above it, as on a hypervisor's bus
+    return PASSED_THROUGH if flat else BARE_METAL
 
 
 BOARD_ANSWERS: Mapping[str, Answer] = {
@@ -187,6 +192,7 @@ BOARD_ANSWERS: Mapping[str, Answer] = {
     "nvmlDeviceGetMigMode": _mig_mode,
     "nvmlDeviceGetMaxMigDeviceCount": _mig_capacity,
     "nvmlDeviceGetMigDeviceHandleByIndex": _mig_handle,
+    "nvmlDeviceGetVirtualizationMode": _virtualization,
     "nvmlDeviceGetComputeRunningProcesses": lambda b, t, _a: process_list(b.processes(t)),
     "nvmlDeviceGetGraphicsRunningProcesses": lambda _b, _t, _a: [],
 }

@@ -1,18 +1,24 @@
-"""A simulated machine as file trees: its /sys, its /proc and its list of users."""
+"""A simulated machine as file trees: its /sys, its /proc, its cgroups, logs and users."""
 
-import os
-import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from uuid import UUID
 
+from seedance_obs.sources.sim.group_files import GroupFiles
+from seedance_obs.sources.sim.host_power import zones
 from seedance_obs.sources.sim.kernel_text import (
     cgroup_text,
+    comm_text,
+    host_stat_text,
     link_speed,
     meminfo_text,
     stat_text,
     status_text,
+    uptime_text,
 )
-from seedance_obs.sources.sim.machine import Machine, PciDevice
-from seedance_obs.sources.sim.physics import Process, boards
+from seedance_obs.sources.sim.machine import Machine, PciDevice, digest
+from seedance_obs.sources.sim.programs import Program, programs
+from seedance_obs.sources.sim.staging import Staging
 
 NVIDIA, MELLANOX, BRIDGE_MAKER = 0x10DE, 0x15B3, 0x1000
 CLASS_3D, CLASS_NVSWITCH, CLASS_NIC, CLASS_BRIDGE = 0x030200, 0x068000, 0x020700, 0x060400
@@ -92,48 +98,67 @@ def _link_into_bus(root: Path, folder: Path) -> None:
 
 
 def write_proc(machine: Machine, root: Path, t: float, *, epoch_unix: float = 0.0) -> None:
-    """Bring `root/proc` and `root/etc/passwd` to how they are at t; call again to move on.
+    """Bring all that changes to how it is at t; call again to move on.
 
-    A process folder appears and goes by one rename, and a changing file is replaced, so a reader
-    sees each whole or not at all. `epoch_unix` is the Unix time of t = 0, for the boot time.
+    That is `root/proc`, the users, the cgroups, the pod logs and the RAPL counters. A folder
+    appears and goes by one rename, and a changing file is replaced, so a reader sees each whole
+    or not at all. `epoch_unix` is the Unix time of t = 0, for the boot time.
     """
-    proc = root / "proc"
-    staging = root / ".staging"
-    shutil.rmtree(staging, ignore_errors=True)
-    for folder in (proc, staging, root / "etc"):
-        folder.mkdir(parents=True, exist_ok=True)
-    alive = {p.pid: p for board in boards(machine) for p in board.processes(t)}
+    alive = {program.pid: program for program in programs(machine, t)}
+    groups = GroupFiles(machine, root, alive.values(), t)
+    with Staging(root) as staging:
+        _write_host_files(machine, staging, t, epoch_unix)
+        groups.add(staging)
+        _write_processes(machine, root / "proc", staging, alive, t)
+        groups.prune(staging)
+        _write_rapl(machine, root, staging, t)
+
+
+def _write_processes(
+    machine: Machine, proc: Path, staging: Staging, alive: Mapping[int, Program], t: float
+) -> None:
     present = {int(entry.name) for entry in proc.iterdir() if entry.name.isdecimal()}
     for pid in sorted(present - alive.keys()):
-        (proc / str(pid)).rename(staging / f"gone-{pid}")
-    for pid in sorted(alive.keys() - present):
-        _write_process(machine, staging / str(pid), alive[pid])
-        (staging / str(pid)).rename(proc / str(pid))
-    _write_host_files(machine, root, t, epoch_unix)
-    shutil.rmtree(staging)
+        staging.remove(f"proc/{pid}")
+    for pid, program in sorted(alive.items()):
+        stat = stat_text(machine, program, t)
+        if pid in present:
+            staging.file(f"proc/{pid}/stat", stat)
+            continue
+        uid = machine.tenants[program.workload.tenant]
+        files = {
+            "stat": stat,
+            "status": status_text(program, uid),
+            "cgroup": cgroup_text(machine, program),
+            "comm": comm_text(program),
+        }
+        staging.folder(f"proc/{pid}", files)
 
 
-def _write_process(machine: Machine, folder: Path, process: Process) -> None:
-    folder.mkdir()
-    uid = machine.tenants[process.workload.tenant]
-    (folder / "stat").write_text(stat_text(machine, process))
-    (folder / "status").write_text(status_text(process, uid))
-    (folder / "cgroup").write_text(cgroup_text(machine, process, uid))
-    (folder / "comm").write_text(f"{process.workload.name[:15]}\n")
-
-
-def _write_host_files(machine: Machine, root: Path, t: float, epoch_unix: float) -> None:
-    up = machine.uptime_s + t
-    cpus = max(1, len(machine.numa_cpus)) * 8
+def _write_host_files(machine: Machine, staging: Staging, t: float, epoch_unix: float) -> None:
     users = [("root", ROOT_UID), *sorted(machine.tenants.items())]
     passwd = "".join(f"{name}:x:{uid}:{uid}::/home/{name}:/bin/bash\n" for name, uid in users)
-    _replace(root, "proc/uptime", f"{up:.2f} {up * cpus:.2f}\n")
-    _replace(root, "proc/stat", f"btime {int(epoch_unix - machine.uptime_s)}\n")
-    _replace(root, "proc/meminfo", meminfo_text(machine))
-    _replace(root, "etc/passwd", passwd)
+    staging.file("proc/uptime", uptime_text(machine, t))
+    staging.file("proc/stat", host_stat_text(machine, t, epoch_unix=epoch_unix))
+    staging.file("proc/meminfo", meminfo_text(machine))
+    staging.file("etc/passwd", passwd)
+    boot = UUID(bytes=digest(machine.name, "boot", round(epoch_unix - machine.uptime_s))[:16])
+    staging.file("proc/sys/kernel/random/boot_id", f"{boot}\n")
 
 
-def _replace(root: Path, name: str, text: str) -> None:
-    fresh = root / ".staging" / name.replace("/", "-")
-    fresh.write_text(text)
-    os.replace(fresh, root / name)
+def _write_rapl(machine: Machine, root: Path, staging: Staging, t: float) -> None:
+    """Zones are folders of the virtual bus, each with a flat link in the class."""
+    for zone in zones(machine, t):
+        folder = f"devices/virtual/powercap/intel-rapl/{zone.path}"
+        energy = f"{int(zone.joules * 1e6) % zone.range_uj}\n"
+        if (root / "sys" / folder).is_dir():
+            staging.file(f"sys/{folder}/energy_uj", energy)
+            continue
+        files = {
+            "name": f"{zone.name}\n",
+            "energy_uj": energy,
+            "max_energy_range_uj": f"{zone.range_uj}\n",
+        }
+        staging.folder(f"sys/{folder}", files)
+        name = zone.path.rpartition("/")[2]
+        staging.link(f"sys/class/powercap/{name}", f"../../{folder}")

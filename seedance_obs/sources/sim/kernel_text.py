@@ -1,11 +1,13 @@
-"""The kernel's own wording of a simulated machine: link speeds and the files of /proc."""
+"""The kernel's own wording of a simulated machine: link speeds, /proc files, cgroup statistics."""
 
-from seedance_obs.sources.sim.machine import Machine, PodNames, digest
-from seedance_obs.sources.sim.physics import Process
+from seedance_obs.sources.sim.machine import Machine
+from seedance_obs.sources.sim.pods import cgroup_path
+from seedance_obs.sources.sim.programs import Program, busy_seconds, cpu_count, cpu_seconds
 
 TICKS_PER_SECOND = 100
-STAT_FIELDS_AFTER_START = 30
+SYSTEM_RATIO = 0.1  # of all CPU time, the rest is the users'
 _SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
+_STAT_FIELDS_BEFORE_TIMES, _STAT_FIELDS_AFTER_TIMES, _STAT_FIELDS_AFTER_START = 8, 6, 30
 
 
 def link_speed(generation: int) -> str:
@@ -13,27 +15,38 @@ def link_speed(generation: int) -> str:
     return f"{_SPEEDS[generation]} GT/s PCIe"
 
 
-def start_ticks(machine: Machine, process: Process) -> int:
+def start_ticks(machine: Machine, program: Program) -> int:
     """The start of a process in clock ticks since boot."""
-    return round((machine.uptime_s + process.start_s) * TICKS_PER_SECOND)
+    return round((machine.uptime_s + program.start_s) * TICKS_PER_SECOND)
 
 
-def stat_text(machine: Machine, process: Process) -> str:
-    """`/proc/PID/stat`: parent 1, everything the simulator does not model is 0."""
-    comm = process.workload.name[:15]
-    pid = process.pid
-    before = [str(pid), f"({comm})", "R", "1", str(pid), str(pid)] + ["0"] * 15
-    after = ["0"] * STAT_FIELDS_AFTER_START
-    return " ".join([*before, str(start_ticks(machine, process)), *after]) + "\n"
+def stat_text(machine: Machine, program: Program, t: float) -> str:
+    """`/proc/PID/stat`: parent 1, its group, CPU time and start; 0 what is not simulated."""
+    user, system = _split(cpu_seconds(program, t), TICKS_PER_SECOND)
+    fields = [
+        str(program.pid),
+        f"({_comm(program)})",
+        "R",
+        "1",
+        str(program.group),
+        str(program.group),
+        *["0"] * (_STAT_FIELDS_BEFORE_TIMES - 1),
+        str(user),
+        str(system),
+        *["0"] * _STAT_FIELDS_AFTER_TIMES,
+        str(start_ticks(machine, program)),
+        *["0"] * _STAT_FIELDS_AFTER_START,
+    ]
+    return " ".join(fields) + "\n"
 
 
-def status_text(process: Process, uid: int) -> str:
+def status_text(program: Program, uid: int) -> str:
     """`/proc/PID/status`, with the lines a reader of processes wants."""
     lines = (
-        f"Name:\t{process.workload.name[:15]}",
+        f"Name:\t{_comm(program)}",
         "State:\tR (running)",
-        f"Tgid:\t{process.pid}",
-        f"Pid:\t{process.pid}",
+        f"Tgid:\t{program.pid}",
+        f"Pid:\t{program.pid}",
         "PPid:\t1",
         f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}",
         f"Gid:\t{uid}\t{uid}\t{uid}\t{uid}",
@@ -42,22 +55,35 @@ def status_text(process: Process, uid: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cgroup_text(machine: Machine, process: Process, uid: int) -> str:
+def cgroup_text(machine: Machine, program: Program) -> str:
     """`/proc/PID/cgroup` under cgroup v2: a pod's container, or the user's session."""
-    pod = process.workload.pod
-    if pod is None or not machine.kubernetes:
-        return f"0::/user.slice/user-{uid}.slice/session-{process.workload.index + 1}.scope\n"
-    return f"0::{_pod_path(machine, pod, process)}\n"
+    return f"0::{cgroup_path(machine, program.workload, program.run)}\n"
 
 
-def _pod_path(machine: Machine, pod: PodNames, process: Process) -> str:
-    text = digest(machine.name, pod.namespace, pod.pod).hex()
-    uid = "_".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:32]))
-    container = digest(machine.name, pod.pod, pod.container, process.start_s).hex()
-    return (
-        f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice"
-        f"/cri-containerd-{container}.scope"
-    )
+def comm_text(program: Program) -> str:
+    """`/proc/PID/comm`, which the kernel cuts at fifteen bytes."""
+    return f"{_comm(program)}\n"
+
+
+def cpu_stat_text(seconds: float) -> str:
+    """`cpu.stat` of a cgroup that is not throttled."""
+    user, system = _split(seconds, 1_000_000)
+    return f"usage_usec {user + system}\nuser_usec {user}\nsystem_usec {system}\n"
+
+
+def host_stat_text(machine: Machine, t: float, *, epoch_unix: float) -> str:
+    """`/proc/stat`: the CPU time of the host by mode, and when it booted."""
+    busy = busy_seconds(machine, t)
+    user, system = _split(busy, TICKS_PER_SECOND)
+    idle = int((cpu_count(machine) * (machine.uptime_s + t) - busy) * TICKS_PER_SECOND)
+    btime = int(epoch_unix - machine.uptime_s)
+    return f"cpu  {user} 0 {system} {idle} 0 0 0 0 0 0\nbtime {btime}\n"
+
+
+def uptime_text(machine: Machine, t: float) -> str:
+    """`/proc/uptime`: seconds since boot, and what all CPUs idled in them."""
+    up = machine.uptime_s + t
+    return f"{up:.2f} {up * cpu_count(machine) - busy_seconds(machine, t):.2f}\n"
 
 
 def meminfo_text(machine: Machine) -> str:
@@ -65,3 +91,12 @@ def meminfo_text(machine: Machine) -> str:
     total = machine.memory_gib * 2**20
     available = total * 9 // 10
     return f"MemTotal: {total} kB\nMemFree: {total // 2} kB\nMemAvailable: {available} kB\n"
+
+
+def _comm(program: Program) -> str:
+    return program.workload.name[:15]
+
+
+def _split(seconds: float, per_second: int) -> tuple[int, int]:
+    user = int(seconds * (1 - SYSTEM_RATIO) * per_second)
+    return user, int(seconds * SYSTEM_RATIO * per_second)

@@ -19,12 +19,15 @@ from seedance_obs.sources.nvml.library import (
 from seedance_obs.sources.sim.board_answers import BOARD_ANSWERS, BOARD_UNSUPPORTED_IN_MIG_MODE
 from seedance_obs.sources.sim.link_answers import LINK_ANSWERS, LINKS_UNSUPPORTED_IN_MIG_MODE
 from seedance_obs.sources.sim.machine import Machine
-from seedance_obs.sources.sim.mig_answers import MIG_ANSWERS
+from seedance_obs.sources.sim.mig_answers import MIG_ANSWERS, PROFILE_ANSWERS
 from seedance_obs.sources.sim.physics import boards
 from seedance_obs.sources.sim.place_answers import PLACE_ANSWERS
+from seedance_obs.sources.sim.use_answers import USE_ANSWERS, USE_UNSUPPORTED_IN_MIG_MODE
 
-ANSWERS = {**BOARD_ANSWERS, **LINK_ANSWERS, **PLACE_ANSWERS}
-UNSUPPORTED_IN_MIG_MODE = BOARD_UNSUPPORTED_IN_MIG_MODE | LINKS_UNSUPPORTED_IN_MIG_MODE
+ANSWERS = {**BOARD_ANSWERS, **LINK_ANSWERS, **PLACE_ANSWERS, **PROFILE_ANSWERS, **USE_ANSWERS}
+UNSUPPORTED_IN_MIG_MODE = (
+    BOARD_UNSUPPORTED_IN_MIG_MODE | LINKS_UNSUPPORTED_IN_MIG_MODE | USE_UNSUPPORTED_IN_MIG_MODE
+)
 LONGEST_SLEEP_S = 1e6
 _DEVICE = re.compile(r"^gpu(\d+)(?:/mig(\d+))?$")
 _DRIVERLESS = ("nvmlInit", "nvmlShutdown")

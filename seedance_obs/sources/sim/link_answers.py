@@ -14,6 +14,9 @@ SCOPE_SHIFT = 32
 NVLINK_CAPABILITIES = range(6)
 MEMORY_TEMPERATURE, NVLINK_SPEED_COMMON, NVLINK_COUNT, NVLINK_REMOTE_ID = 82, 90, 91, 146
 NVLINK_SPEED, NVLINK_STATE, NVLINK_VERSION = 164, 165, 166
+NVLINK_SENT, NVLINK_RECEIVED, ALL_LINKS = 138, 139, 2**32 - 1
+PCIE_SENT, PCIE_RECEIVED = 197, 198
+AMPERE = (8, 0)
 C2C_COUNT, C2C_STATUS, C2C_SPEED = 170, 171, 172
 
 
@@ -101,6 +104,23 @@ def _remote_id(board: Board, _t: float, scope: int) -> int | None:
     return _active_end(board, (scope,)).port if _links_visible(board) else None
 
 
+def _nvlink_kib(board: Board, t: float, scope: int) -> int | None:
+    """Half of what moves over all links, which is as much in either direction."""
+    links = range(board.model.nvlinks) if _links_visible(board) else ()
+    up = sum(active_end(board.machine, board.gpu.index, link) is not None for link in links)
+    if not up or scope != ALL_LINKS:
+        return None
+    return int(board.moved_bytes(t, "nvlink") / 2 / 1024)
+
+
+def _pcie_bytes(kind: str) -> Field:
+    def answer(board: Board, t: float, _scope: int) -> int | None:
+        known = board.model.compute_capability >= AMPERE and not board.gpu.mig
+        return int(board.moved_bytes(t, kind)) if known else None
+
+    return answer
+
+
 def _of_c2c(value: Callable[[Board], int]) -> Field:
     def answer(board: Board, _t: float, scope: int) -> int | None:
         if not board.model.c2c_links:
@@ -115,6 +135,10 @@ _FIELDS: Mapping[int, Field] = {
     MEMORY_TEMPERATURE: _memory_celsius,
     NVLINK_SPEED_COMMON: _common_speed,
     NVLINK_COUNT: _count,
+    NVLINK_SENT: _nvlink_kib,
+    NVLINK_RECEIVED: _nvlink_kib,
+    PCIE_SENT: _pcie_bytes("pcie_transmit"),
+    PCIE_RECEIVED: _pcie_bytes("pcie_receive"),
     NVLINK_REMOTE_ID: _remote_id,
     NVLINK_SPEED: _of_link(lambda board, end: board.model.nvlink_mbps if end else 0),
     NVLINK_STATE: _of_link(lambda _board, end: int(end is not None)),

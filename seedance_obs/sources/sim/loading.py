@@ -89,6 +89,7 @@ def _machine(top: Section) -> Machine:
         numa_cpus=top.texts("numa_cpus"),
         dcgm_interval_s=top.optional_number("dcgm_interval_s", low=0.1),
         kubernetes=top.flag("kubernetes"),
+        rapl_packages=top.integer("rapl_packages", 0),
         tenants=_tenants(top),
         gpus=read_gpus(top),
         nvswitches=_each(top, "nvswitches", read_nvswitch),
@@ -132,6 +133,7 @@ def _workload(index: int, section: Section) -> Workload:
         repeat_every_s=repeat_every_s,
         intensity=section.number("intensity", 1.0, high=1.0),
         share=section.number("share", 1.0, low=0.01, high=1.0),
+        load_s=section.number("load_s", 0.0),
         stagger_s=section.number("stagger_s", 0.0),
         pod=_pod(section),
     )
@@ -158,18 +160,30 @@ def _mig_place(section: Section, index: int, text: str) -> Held:
 
 
 def _phases(section: Section) -> tuple[tuple[float, float], ...]:
-    phases = []
+    phases: list[tuple[float, float]] = []
     for index, item in enumerate(section.list_of("phases", "a list of [seconds, activity]")):
-        phase = _phase(item)
-        if phase is None:
+        found = _burst(item) if isinstance(item, Mapping) else [_phase(item)]
+        known = [phase for phase in found if phase is not None]
+        if not known or len(known) < len(found):
             section.reject(
                 f"phases[{index}]",
-                f"[seconds above 0, activity from 0 to 1] is wanted, found {item!r}",
+                "[seconds above 0, activity from 0 to 1], or {times: N, of: [such, ...]}, is "
+                f"wanted, found {item!r}",
             )
-        phases.append(phase)
+        phases += known
     if not phases:
         section.reject("phases", "at least one [seconds, activity] is wanted")
     return tuple(phases)
+
+
+def _burst(item: Mapping[object, object]) -> list[tuple[float, float] | None]:
+    """Phases that come several times in a row; empty where it is no such thing."""
+    times, of = item.get("times"), item.get("of")
+    if item.keys() != {"times", "of"} or not isinstance(of, list):
+        return []
+    if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= 10_000:
+        return []
+    return [_phase(phase) for phase in of] * times
 
 
 def _phase(item: object) -> tuple[float, float] | None:

@@ -129,6 +129,7 @@ class Workload:
     repeat_every_s: float | None = None  # None: once
     intensity: float = 1.0  # how much of the board's power range full activity uses
     share: float = 1.0  # of the device, where several workloads hold it at once
+    load_s: float = 0.0  # idle at the start of each run, as while weights are loaded
     stagger_s: float = 0.0  # each process runs this much ahead of the one before
     pod: PodNames | None = None
 
@@ -159,6 +160,7 @@ class Machine:
     numa_cpus: tuple[str, ...]  # one CPU list per NUMA node
     dcgm_interval_s: float | None  # None: no dcgm-exporter on this host
     kubernetes: bool
+    rapl_packages: int = 0  # CPU packages whose energy the host shows; 0: none
     tenants: Mapping[str, int] = field(default_factory=dict)  # user name to uid
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[NvSwitch, ...] = ()

@@ -17,7 +17,7 @@ _NO_ADDRESSING_MODE = frozenset({"nvmlDeviceGetAddressingMode"})  # before Turin
 class MigProfile:
     """One way to cut an instance out of a board."""
 
-    slices: int  # of seven
+    slices: int  # of the model's
     multiprocessors: int
     memory_mib: int
     copy_engines: int
@@ -57,6 +57,7 @@ class Model:
     c2c_links: int = 0
     c2c_mbps: int = 0  # each
     mig_profiles: Mapping[str, MigProfile] = field(default_factory=dict)
+    mig_slices: int = 7
 
 
 _H100_PROFILES = {
@@ -71,6 +72,11 @@ _A100_PROFILES = {
     "2g.20gb": MigProfile(2, 28, 19_968, 2, 1),
     "3g.40gb": MigProfile(3, 42, 40_192, 3, 2),
     "7g.80gb": MigProfile(7, 98, 80_896, 7, 5),
+}
+_A30_PROFILES = {
+    "1g.6gb": MigProfile(1, 14, 5_952, 1, 1),
+    "2g.12gb": MigProfile(2, 28, 11_968, 2, 2),
+    "4g.24gb": MigProfile(4, 56, 24_062, 4, 4),
 }
 
 MODELS = {
@@ -129,6 +135,35 @@ MODELS = {
         memory_sensor=True,
         unsupported=_PASSIVE | _NO_PLATFORM | _NO_FABRIC,
         mig_profiles=_A100_PROFILES,
+    ),
+    "a30": Model(
+        product="NVIDIA A30",
+        device_id=0x20B7,
+        subsystem_id=0x1532,
+        vbios_version="92.00.66.00.0B",
+        compute_capability=(8, 0),
+        multiprocessors=56,
+        memory_mib=24_576,
+        reserved_mib=514,
+        idle_watts=28.0,
+        context_watts=10.0,
+        limit_watts=165.0,
+        hot_celsius=70.0,
+        sm_mhz=(210, 1440),
+        memory_mhz=(1215, 1215),
+        memory_bus_bits=3072,
+        video_mhz=(585, 1305),
+        pcie_generation=4,
+        pcie_width=16,
+        pcie_slows_when_idle=False,
+        nvlinks=4,
+        nvlink_mbps=25_000,
+        nvlink_version=4,
+        idle_performance_state=0,
+        memory_sensor=True,
+        unsupported=_PASSIVE | _NO_PLATFORM | _NO_FABRIC,
+        mig_profiles=_A30_PROFILES,
+        mig_slices=4,
     ),
     "l40s": Model(
         product="NVIDIA L40S",

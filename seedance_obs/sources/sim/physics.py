@@ -18,7 +18,6 @@ THROTTLE_FROM = 0.9  # of the power limit
 POWER_CAPPED_FROM = 0.97
 REASON_IDLE = 0x1
 REASON_POWER_CAP = 0x4
-SLICES = 7
 
 
 def run_at(workload: Workload, t: float) -> int | None:
@@ -40,7 +39,9 @@ def activity_at(workload: Workload, rank: int, t: float) -> float | None:
     if run_at(workload, t) is None:
         return None
     _, into = _split(workload, t - workload.start_s)
-    into = (into + rank * workload.stagger_s) % _period(workload)
+    if into < workload.load_s:
+        return 0.0
+    into = (into - workload.load_s + rank * workload.stagger_s) % _period(workload)
     for seconds, activity in workload.phases:
         if into < seconds:
             return activity
@@ -59,6 +60,24 @@ def integral(workload: Workload, rank: int, t: float, rate: Rate) -> float:
     return total if runs == 0 else total + runs * _within_run(workload, rank, life, rate)
 
 
+def runs_between(held: "Holding", t0: float, t1: float) -> Iterator[tuple[int, float]]:
+    """The runs of a process that live at some time from t0 to t1, with their mean activity in it.
+
+    The mean is over the whole of t0 to t1: while a run does not live it counts as idle.
+    """
+    workload = held.workload
+    every, life = workload.repeat_every_s, workload.duration_s
+    first, last = (0 if every is None else int((t - workload.start_s) // every) for t in (t0, t1))
+    for run in range(max(first, 0), last + 1):
+        begin = run_start(workload, run)
+        start, end = max(t0, begin), t1 if life is None else min(t1, begin + life)
+        if start < end:
+            busy = [
+                integral(workload, held.rank, t, lambda activity: activity) for t in (start, end)
+            ]
+            yield run, max(0.0, (busy[1] - busy[0]) / (t1 - t0))
+
+
 def _split(workload: Workload, elapsed: float) -> tuple[int, float]:
     if workload.repeat_every_s is None:
         return 0, elapsed
@@ -72,9 +91,9 @@ def _period(workload: Workload) -> float:
 
 def _within_run(workload: Workload, rank: int, seconds: float, rate: Rate) -> float:
     ahead = rank * workload.stagger_s
-    return _from_cycle_start(workload, ahead + seconds, rate) - _from_cycle_start(
-        workload, ahead, rate
-    )
+    loading = min(seconds, workload.load_s)
+    done = _from_cycle_start(workload, ahead + seconds - loading, rate)
+    return rate(0.0) * loading + done - _from_cycle_start(workload, ahead, rate)
 
 
 def _from_cycle_start(workload: Workload, seconds: float, rate: Rate) -> float:
@@ -101,6 +120,11 @@ class Holding:
     def kind(self) -> Kind:
         """Which parts of the board this process keeps busy."""
         return KINDS[self.workload.kind]
+
+    @property
+    def size(self) -> float:
+        """The part of the board that its device is: 1 for the whole, its slices for an instance."""
+        return self.weight / self.workload.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +176,14 @@ class Board:
         """The board's draw at t; 0 once it is lost."""
         if t >= self.lost_at:
             return 0.0
-        watts = self.idle_watts
-        for held in self.holdings:
-            activity = activity_at(held.workload, held.rank, t)
-            if activity is not None:
-                watts += held.weight * self._dynamic_watts(held.workload, activity)
-        return watts
+        return self.idle_watts + sum(self.holding_watts(held, t) for held in self.holdings)
+
+    def holding_watts(self, held: Holding, t: float) -> float:
+        """What one holding adds to the idle draw at t; 0 between its runs and on a lost board."""
+        activity = activity_at(held.workload, held.rank, t)
+        if activity is None or t >= self.lost_at:
+            return 0.0
+        return held.weight * self._dynamic_watts(held.workload, activity)
 
     def energy_joules(self, t: float) -> float:
         """What the board has drawn since the machine booted, up to t or to its loss."""
@@ -183,6 +209,16 @@ class Board:
     def memory_used_mib(self, t: float, *, mig: int | None = None) -> int:
         """What the living processes hold."""
         return sum(p.workload.memory_mib for p in self.processes(t, mig=mig))
+
+    def moved_bytes(self, t: float, kind: str) -> float:
+        """What has passed over a link since the machine's epoch; `kind` is a field of `Kind`."""
+        t = min(t, self.lost_at)
+        return sum(
+            held.weight
+            * float(getattr(held.kind, kind))
+            * integral(held.workload, held.rank, t, lambda activity: activity)
+            for held in self.holdings
+        )
 
     def temperature_celsius(self, t: float) -> float:
         """The die, from the mean draw over the last half minute."""
@@ -258,4 +294,4 @@ def _holdings(machine: Machine, gpu: Gpu) -> Iterator[Holding]:
 
 
 def _size(gpu: Gpu, held: Held) -> float:
-    return 1.0 if held.mig is None else gpu.profile(held.mig).slices / SLICES
+    return 1.0 if held.mig is None else gpu.profile(held.mig).slices / gpu.model.mig_slices
