@@ -1,5 +1,6 @@
 """RAPL zones from trees laid out as powercap lays them out."""
 
+import os
 import tempfile
 from pathlib import Path
 
