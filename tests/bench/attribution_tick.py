@@ -174,9 +174,6 @@ def main(ticks: int) -> None:
         machine, root = full_node(), folder / "root"
         write_sysfs(machine, root)
         write_proc(machine, root, FIRST_SECOND, epoch_unix=EPOCH_UNIX)
-        boot_id = root / "proc/sys/kernel/random/boot_id"
-        boot_id.parent.mkdir(parents=True)
-        boot_id.write_text("5f6ae3e0-7d6f-4d7a-b5a5-9c8f0a6d3b1e\n")
         recorded, topology = record(machine, root)
         socket = folder / "kubelet.sock"
         with SimulatedKubelet(machine, socket, now=lambda: FIRST_SECOND):

@@ -26,9 +26,6 @@ def host(tmp_path) -> Path:
     machine = load_machine(MACHINE)
     write_sysfs(machine, root)
     write_proc(machine, root, RUNNING_SINCE_SECONDS, epoch_unix=time.time())
-    boot_id = root / "proc/sys/kernel/random/boot_id"
-    boot_id.parent.mkdir(parents=True)
-    boot_id.write_text("0b3a1c5e-0000-4000-8000-000000000001\n")
     return root
 
 

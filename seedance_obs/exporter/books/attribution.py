@@ -107,7 +107,7 @@ class Attribution:
         if parts.job_map is not None:
             with self._faults.kept_to("job map"):
                 jobs = read_job_map(parts.job_map)
-                self._note_job_map(jobs is not None)
+                self._note_job_map(up=jobs is not None)
                 self._jobs = jobs or {}
         with self._faults.kept_to("quotas"):
             parts.quotas.refresh()
@@ -181,7 +181,7 @@ class Attribution:
             states["slurm_job_map"] = SourceState(up=self._job_map_up)
         return states
 
-    def _note_job_map(self, up: bool) -> None:  # noqa: FBT001 - what it notes is just that
+    def _note_job_map(self, *, up: bool) -> None:
         if not up and self._job_map_up is not False:
             LOG.warning("event=source_down source=slurm_job_map reason='no such directory'")
         elif up and self._job_map_up is False:
