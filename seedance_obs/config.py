@@ -103,6 +103,13 @@ class NodeSettings:
     podresources_timeout_seconds: float = field(
         default=3.0, metadata=_about("How long the kubelet may take to answer.")
     )
+    podresources_resource_names: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "Resources to look at besides nvidia.com/gpu, nvidia.com/gpu.shared and "
+            "nvidia.com/mig-*, for device plugins that rename them."
+        ),
+    )
     slurm_job_map_directory: str = field(
         default="",
         metadata=_about(

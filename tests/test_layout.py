@@ -46,7 +46,7 @@ def gpu(index: int, *, links: tuple[NvLink, ...] | None = None, **facts: object)
         index=index,
         pci_bus_id=bus_id(index),
         nvlinks=links,
-        **facts,  # type: ignore[arg-type]  # given by name
+        **facts,
     )
     return merge([SourceSnapshot("nvml", 0.0, gpus=(readings,))], {"mig_enabled": ("nvml",)})[0]
 

@@ -49,7 +49,11 @@ def open_sources(settings: NodeSettings) -> list[Source]:
     socket = Path(settings.node_root) / settings.podresources_socket.lstrip("/")
     if settings.podresources_socket and socket.parent.is_dir():
         sources.append(
-            PodResourcesSource(socket, timeout_seconds=settings.podresources_timeout_seconds)
+            PodResourcesSource(
+                socket,
+                timeout_seconds=settings.podresources_timeout_seconds,
+                resource_names=settings.podresources_resource_names,
+            )
         )
     return sources
 

@@ -83,7 +83,10 @@ class SimulatedNode:
         self.machine = machine
         self.now = 0.0
         self._root = root
-        clock = lambda: self.now  # noqa: E731 - one clock for all
+
+        def clock() -> float:
+            return self.now
+
         sources = [LibrarySource(SimNvml(machine, clock), clock)]
         if machine.dcgm_interval_s is not None:
             sources.append(_Page(self))

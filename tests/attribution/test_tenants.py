@@ -17,7 +17,7 @@ EXAMPLE = assets_folder("exporters") / "tenants.toml"
 
 
 def workload(kind: str = "pod", **facts: object) -> Workload:
-    return Workload(kind, "u1", 1, **facts)  # type: ignore[arg-type]  # given by name
+    return Workload(kind, "u1", 1, **facts)
 
 
 def tenant(text: str, **facts: object) -> str:

@@ -187,7 +187,10 @@ def _device(place: int) -> HeldDevice:
 
 def opened(crowd: Crowd, owners: Owners) -> Attribution:
     """The attribution of an exporter, less what reads files."""
-    clock = lambda: float(crowd.second)  # noqa: E731 - one clock for all
+
+    def clock() -> float:
+        return float(crowd.second)
+
     parts = Parts(
         books=Books(gap_seconds=GAP_SECONDS, floor_watts={}, shapley=False),
         roster=Roster(ended_seconds=ENDED_SECONDS),

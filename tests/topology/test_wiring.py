@@ -51,7 +51,7 @@ def test_every_gpu_hangs_on_the_host(found):
 
 
 def linked(name: str, *ports: NvLinkPort, **facts: object) -> Device:
-    return Device(name, Kind.GPU, nvlinks=ports, **facts)  # type: ignore[arg-type]  # given by name
+    return Device(name, Kind.GPU, nvlinks=ports, **facts)
 
 
 def test_a_bridge_is_one_edge_although_both_ends_report_it():

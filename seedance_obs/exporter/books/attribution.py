@@ -222,13 +222,14 @@ class Attribution:
     ) -> Sequence[Seat]:
         """Book one board's tick, and who sat there; nobody is seen where telling them fails."""
         holders, parts, seats = None, 1, list[Seat]()
+        used = self._use.take(gpu.uuid)  # also while nobody can be told: it is of this tick alone
         if occupied is not None:
             with self._faults.kept_to(f"holders of {gpu.uuid}"):
                 told = holders_of(
                     gpu,
                     occupied,
                     self._before.get(gpu.uuid),
-                    self._use.take(gpu.uuid),
+                    used,
                     owner_of=owned.get,
                     account_of=accounts.account,
                     links_of=accounts.links,
