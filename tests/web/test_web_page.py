@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import hand_made_fleet
 import pytest
@@ -19,6 +19,7 @@ from seedance_obs.web.usage import QueryEngine, Window, read_usage
 NOW = hand_made_fleet.NOW
 expect.set_options(timeout=20_000)  # a busy machine is not a broken page
 TOP_ENERGY = ".tenants .ag-center-cols-container [row-index='0'] [col-id=energy]"
+Serve = Callable[[QueryEngine], str]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -58,15 +59,6 @@ def served(source: QueryEngine) -> Iterator[str]:
         thread.join()
 
 
-@contextmanager
-def visited(page: Page, source: QueryEngine) -> Iterator[None]:
-    """The app, opened; its server waits until the browser has all it asked for."""
-    with served(source) as address:
-        page.goto(address)
-        yield
-        page.wait_for_load_state("networkidle")
-
-
 @pytest.fixture(scope="module")
 def prometheus(prometheus_of: Callable[[Exposition], str]) -> Prometheus:
     return Prometheus(prometheus_of(hand_made_fleet.fleet()))
@@ -88,8 +80,16 @@ def browsing() -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def page(browsing: BrowserContext) -> Iterator[Page]:
+def serve() -> Iterator[Serve]:
+    """The address of an app over the given engine, up until the page is closed."""
+    with ExitStack() as stack:
+        yield lambda source: stack.enter_context(served(source))
+
+
+@pytest.fixture
+def page(browsing: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page in which any error or warning on the console, or any request elsewhere, fails."""
+    request.getfixturevalue("serve")  # what is asked for first ends last: the page may still ask it
     page = browsing.new_page()
     complaints: list[str] = []
     page.on("console", lambda m: complaints.append(m.text) if m.type != "log" else None)
@@ -250,39 +250,42 @@ def test_hovering_a_step_tells_every_tenant_and_the_total(page: Page, address: s
     expect(page.locator(".hoverlayer")).to_contain_text("research : 3")
 
 
-def test_a_deep_link_reads_once(page: Page, prometheus: Prometheus) -> None:
+def test_a_deep_link_reads_once(page: Page, prometheus: Prometheus, serve: Serve) -> None:
     source = Switchable(prometheus)
-    with served(source) as address:
-        page.goto(f"{address}?range=6h")
-        expect(page.locator(".card .value").first).to_have_text("144.0")
-        page.wait_for_load_state("networkidle")
-        assert source.asked == 5
+    page.goto(f"{serve(source)}?range=6h")
+    expect(page.locator(".card .value").first).to_have_text("144.0")
+    page.wait_for_load_state("networkidle")
+    assert source.asked == 5
 
 
-def test_a_silent_prometheus_is_a_sentence(page: Page, prometheus: Prometheus) -> None:
+def test_a_silent_prometheus_is_a_sentence(
+    page: Page, prometheus: Prometheus, serve: Serve
+) -> None:
     source = Switchable(prometheus)
     source.reachable = False
-    with visited(page, source):
-        expect(page.get_by_role("alert").first).to_contain_text("is it running?")
-        expect(page.locator("#status")).to_contain_text("silent")
-        expect(page.locator("#cards")).to_be_hidden()
+    page.goto(serve(source))
+    expect(page.get_by_role("alert").first).to_contain_text("is it running?")
+    expect(page.locator("#status")).to_contain_text("silent")
+    expect(page.locator("#cards")).to_be_hidden()
 
 
-def test_the_last_good_page_stays_with_its_age(page: Page, prometheus: Prometheus) -> None:
+def test_the_last_good_page_stays_with_its_age(
+    page: Page, prometheus: Prometheus, serve: Serve
+) -> None:
     source = Switchable(prometheus)
-    with visited(page, source):
-        hours = page.locator(".card .value").first
-        expect(hours).to_have_text("6.000")
-        source.reachable = False
-        page.get_by_role("button", name="Read again").click()
-        expect(page.locator(".notice")).to_contain_text("this is what was known at 03:00:00")
-        expect(hours).to_have_text("6.000")
-        page.get_by_role("link", name="1h", exact=True).click()
-        expect(page.locator("#cards")).to_be_hidden()
-        source.reachable = True
-        page.get_by_role("button", name="Read again").click()
-        expect(hours).to_have_text("24.00")
-        expect(page.locator(".notice")).to_have_count(0)
+    page.goto(serve(source))
+    hours = page.locator(".card .value").first
+    expect(hours).to_have_text("6.000")
+    source.reachable = False
+    page.get_by_role("button", name="Read again").click()
+    expect(page.locator(".notice")).to_contain_text("this is what was known at 03:00:00")
+    expect(hours).to_have_text("6.000")
+    page.get_by_role("link", name="1h", exact=True).click()
+    expect(page.locator("#cards")).to_be_hidden()
+    source.reachable = True
+    page.get_by_role("button", name="Read again").click()
+    expect(hours).to_have_text("24.00")
+    expect(page.locator(".notice")).to_have_count(0)
 
 
 def test_an_empty_window_says_what_to_do(page: Page, address: str) -> None:
