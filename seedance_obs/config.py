@@ -143,6 +143,119 @@ class NodeSettings:
         default=300.0,
         metadata=_about("How long an ended workload stays visible, so that its end is scraped."),
     )
+    leaks_processes: str = field(
+        default="gpu",
+        metadata=_about(
+            "Which processes are probed for leaks: gpu (those on GPUs and the whole of their "
+            "workloads), all, or none."
+        ),
+    )
+    leaks_interval_seconds: float = field(
+        default=15.0, metadata=_about("How often processes are probed.")
+    )
+    leaks_idle_seconds: float = field(
+        default=300.0,
+        metadata=_about("How long all must be quiet before an idle window opens."),
+    )
+    leaks_idle_cpu_ratio: float = field(
+        default=0.12,
+        metadata=_about(
+            "A node is quiet below this share of its CPUs, a workload below this share of the "
+            "CPUs that go with its GPUs."
+        ),
+    )
+    leaks_idle_memory_ratio: float = field(
+        default=0.12,
+        metadata=_about("A node is quiet below this share of memory in use (not available)."),
+    )
+    leaks_idle_gpu_ratio: float = field(
+        default=0.05, metadata=_about("GPUs are quiet below this share of their time.")
+    )
+    leaks_fd_growth: tuple[str, ...] = field(
+        default=("fast=8/s,3m", "slow=0.05/s,2h"),
+        metadata=_about(
+            "File descriptors leak when they grow at this rate over three such windows in a row: "
+            "NAME=RATE,WINDOW."
+        ),
+    )
+    leaks_fd_limit_ratio: float = field(
+        default=0.8,
+        metadata=_about("A process is near its limit of open files from this share of it."),
+    )
+    leaks_memory_growth: tuple[str, ...] = field(
+        default=("fast=32MiB/h,20m", "slow=4MiB/h,2h"),
+        metadata=_about("The same for anonymous memory, in idle windows."),
+    )
+    leaks_residency_ratio: float = field(
+        default=0.3,
+        metadata=_about(
+            "Anonymous memory (data and stack) is sparse when less than this share is resident..."
+        ),
+    )
+    leaks_residency_least_bytes: int = field(
+        default=2_000_000_000,
+        metadata=_about("...of a process with more than this resident in all."),
+    )
+    leaks_smaps: bool = field(
+        default=False,
+        metadata=_about(
+            "Also read how much of a suspect's memory was used lately from smaps_rollup, which "
+            "holds the suspect up meanwhile; one suspect a probe."
+        ),
+    )
+    leaks_smaps_most_bytes: int = field(
+        default=8 * 2**30, metadata=_about("Suspects with more resident memory are left alone.")
+    )
+    leaks_smaps_seconds: float = field(
+        default=1.0,
+        metadata=_about("How long such a reading may take; who took longer is left alone then."),
+    )
+    leaks_context_seconds: float = field(
+        default=1800.0,
+        metadata=_about("How long a GPU context must do nothing to be pseudo-idle."),
+    )
+    leaks_context_samples: int = field(
+        default=100, metadata=_about("How many samples of its activity must say so at least.")
+    )
+    leaks_context_activity_ratio: float = field(
+        default=0.01,
+        metadata=_about("A context does nothing below this activity of SMs and of memory."),
+    )
+    leaks_gpu_memory_bytes: int = field(
+        default=512 * 2**20,
+        metadata=_about("GPU memory below this is nobody's leak: contexts leave residues."),
+    )
+    leaks_warm_servers: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            'Workloads that may hold GPU memory and wait: "namespace=serving", "image=*vllm*", '
+            '"tenant=...", "pod=...", "user=...", "comm=...".'
+        ),
+    )
+    leaks_orphan_seconds: float = field(
+        default=300.0,
+        metadata=_about("How long a GPU must be used by no living process to be suspect."),
+    )
+    leaks_allocated_seconds: float = field(
+        default=1800.0,
+        metadata=_about("How long a holder may run nothing on its GPU."),
+    )
+    leaks_spin_seconds: float = field(
+        default=600.0,
+        metadata=_about("How long a GPU must look busy and draw little to be spinning."),
+    )
+    leaks_shown: int = field(
+        default=10, metadata=_about("Suspects shown of each kind at most; more are counted.")
+    )
+    prices_currency: str = field(
+        default="", metadata=_about("Currency of the prices below, such as EUR.")
+    )
+    prices_kwh: float = field(
+        default=0.0, metadata=_about("What a kilowatt-hour costs; 0: not known.")
+    )
+    prices_gpu_hour: float = field(
+        default=0.0, metadata=_about("What an hour of one GPU costs; 0: not known.")
+    )
     state_directory: str = field(
         default="",
         metadata=_about(

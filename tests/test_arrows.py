@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "seedance_obs"
 MAY_USE = {
     "topology": {"errors", "identity", "pcie"},
     "attribution": {"errors", "workload"},
-    "sources": {"errors", "identity", "pcie", "processes", "quantities", "workload"},
+    "leaks": {"errors"},
+    "sources": {"errors", "identity", "leaks", "pcie", "processes", "quantities", "workload"},
     "promql": {"errors"},
     "dashboards": set(),
     "web": {"errors", "promql", "attribution", "topology"},
@@ -20,6 +21,7 @@ MAY_USE = {
         "config",
         "errors",
         "layout",
+        "leaks",
         "merge",
         "quantities",
         "sources",

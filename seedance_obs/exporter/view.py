@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from seedance_obs.attribution.intensity import Evidence
 from seedance_obs.attribution.tick import Balance
 from seedance_obs.exporter.link_health import LinkHealth
+from seedance_obs.leaks.suspect import Suspect
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import MigReadings
 from seedance_obs.topology.model import Device, Topology, known
@@ -149,6 +150,42 @@ class AttributionView:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleWindowView:
+    """One idle window: of the node, whose `workload` is empty, or of a workload."""
+
+    open: bool
+    seconds: float  # that it has been open, over all times
+    workload: str = ""
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeakView:
+    """What the leak probes see.
+
+    `suspects` are all, the worst of each kind first; what is shown as series is cut to
+    `most_shown` of a kind. `skipped` counts probes that no idle window was open in, by reason.
+    `processes` counts those of the last probe by how it went: `read`, or why not. `gpu_seconds`
+    and `gpu_energy_mj` are what suspects have cost so far, by kind. Prices are per kWh and per
+    GPU-hour, None where none is set.
+    """
+
+    suspects: tuple[Suspect, ...] = ()
+    most_shown: int = 0
+    windows: tuple[IdleWindowView, ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    probed_at: float | None = None  # monotonic; None before the first
+    probed_in_window_at: float | None = None  # the last that an open window let pass
+    probe_seconds: float | None = None  # CPU time of the last
+    processes: Mapping[str, int] = field(default_factory=dict)
+    gpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    gpu_energy_mj: Mapping[str, int] = field(default_factory=dict)
+    currency: str = ""
+    kwh_price: float | None = None
+    gpu_hour_price: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeView:
     """The node as of one moment; `started_at` is the Unix time at which its accounts began."""
 
@@ -164,3 +201,4 @@ class NodeView:
     dropped: Mapping[tuple[str, str], int] = field(default_factory=dict)
     xid_errors: Mapping[tuple[tuple[str, ...], int], int] = field(default_factory=dict)
     attribution: AttributionView = field(default_factory=AttributionView)
+    leaks: LeakView | None = None  # None where nothing is probed

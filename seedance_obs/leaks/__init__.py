@@ -1,0 +1,1 @@
+"""What leaks or lies idle on a node: growth, idle windows and holders that do nothing. Pure."""

@@ -1,0 +1,96 @@
+"""What the probes suspect: a kind, whose it is, and the numbers that say so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Every kind of suspect and what it means, in the order in which they are shown.
+KINDS = {
+    "fd_growth": "open file descriptors grow, by slope and by low-water mark",
+    "fd_near_limit": "open file descriptors are close to the process's own limit",
+    "anonymous_growth": "anonymous memory grows while the workload is idle",
+    "sparse_residency": "little of a large anonymous memory is resident: for information",
+    "pseudo_idle_context": "GPU memory held by a context that has done nothing for long",
+    "dead_pid_memory": "GPU memory held in the name of a process that has ended",
+    "memory_without_process": "GPU memory in use though no process is on the GPU",
+    "busy_without_process": "a GPU is busy though no process is on it",
+    "allocated_without_process": "a GPU is allocated, and its holder runs nothing on it",
+    "spinning": "a GPU looks fully used and draws little more than an idle one",
+}
+GPU_KINDS = frozenset(list(KINDS)[4:])
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessName:
+    """A process: its pid, its start in clock ticks since boot, and its short name."""
+
+    pid: int
+    start_ticks: int
+    comm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """Where a process runs, rebuilt from what the kernel shows.
+
+    Attributes:
+        chain: The process, its parent, and so on up to the first process of its container, job or
+            session, which comes last. Never empty.
+        mount_namespace: The inode of its mount namespace; None where it may not be read.
+        net_namespace: The same of its network namespace.
+    """
+
+    chain: tuple[ProcessName, ...]
+    mount_namespace: int | None = None
+    net_namespace: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a detector found, before it is known whose it is.
+
+    Attributes:
+        kind: One of `KINDS`.
+        since: Monotonic seconds at which what is found began, as far as it was observed.
+        rule: The preset that found it, such as `fast`; empty where the kind has one only.
+        process: The process, where it is one's.
+        gpu_uuid: The board, where it is one's.
+        gpu_instance: The MIG GPU instance of the board.
+        account: Whose the board's time is booked to, as `account_names` spells it.
+        evidence: The numbers, by names that end in their unit: `open_fds`, `fd_limit`,
+            `growth_fds_per_second`, `exhaustion_seconds`, `gpu_memory_bytes`. What is not known
+            is absent.
+    """
+
+    kind: str
+    since: float
+    rule: str = ""
+    process: ProcessName | None = None
+    gpu_uuid: str = ""
+    gpu_instance: int | None = None
+    account: str = ""
+    evidence: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A finding and whose it is. Findings of one kind in one tree of processes are one suspect.
+
+    Attributes:
+        name: What tells it from others for as long as it lasts, printable and without spaces.
+        finding: The finding; of a tree, that of its worst process.
+        processes: All processes of the tree that show it, the worst first.
+        sandbox: Where they run; None where nobody could look.
+        workload: The key of the workload, empty where unknown.
+        tenant: Who pays, empty where unknown.
+        started_unix: Unix seconds at which it was first seen so.
+        power_watts: What it draws, on average over the last probes; None where unknown.
+    """
+
+    name: str
+    finding: Finding
+    processes: tuple[ProcessName, ...] = ()
+    sandbox: Sandbox | None = None
+    workload: str = ""
+    tenant: str = ""
+    started_unix: float = 0.0
+    power_watts: float | None = None
