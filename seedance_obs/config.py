@@ -314,11 +314,24 @@ class NodeSettings:
                 f"attribution.workload_limit = {self.attribution_workload_limit}: "
                 f"0 to {MOST_WORKLOADS} is needed"
             )
+        self._check_leaks()
         if self.dcgm_page_limit_bytes < 1:
             raise UsageError("dcgm.page_limit_bytes: 1 or more is needed")
         if self.dcgm_url and urlsplit(self.dcgm_url).scheme != "http":
             raise UsageError(f"dcgm.url = {self.dcgm_url!r}: an http:// URL is needed")
         self.source_orders()
+
+    def _check_leaks(self) -> None:
+        if self.leaks_processes not in ("gpu", "all", "none"):
+            raise UsageError(f"leaks.processes = {self.leaks_processes!r}: wanted gpu, all or none")
+        for name in (name for name in OPTIONS if name.startswith(("leaks_", "prices_"))):
+            value = getattr(self, name)
+            if name.endswith("_ratio") and not 0 < value <= 1:
+                raise UsageError(f"{dotted(name)} = {value:g}: more than 0, at most 1 is needed")
+            if isinstance(value, int | float) and not 0 <= value < math.inf:
+                raise UsageError(f"{dotted(name)} = {value:g}: 0 or more is needed")
+        if (self.prices_kwh or self.prices_gpu_hour) and not self.prices_currency:
+            raise UsageError("prices.currency is empty: a price needs one, such as EUR")
 
     def source_orders(self) -> Mapping[str, tuple[str, ...]]:
         """The sources of each quantity, most trusted first, `merge_order` applied."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.books.opening import open_attribution
+from seedance_obs.exporter.leaks.opening import open_leaks
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
 from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
@@ -68,6 +69,7 @@ class Node:
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
         self._memory = BoardMemory(patience_seconds=COUNTER_PATIENCE_SECONDS)
         self._attribution = open_attribution(settings, monotonic=monotonic, wall=wall)
+        self._leaks = open_leaks(settings, host_pids=lambda: self._attribution.host_pids, wall=wall)
         self._xids = XidCounts()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -134,6 +136,13 @@ class Node:
             self._started_at = self._wall()
         self._attribution.advance(gpus, topology, now, pods=pods)
         self._most_seen = max(self._most_seen, len(gpus))
+        expected = self._settings.node_expected_gpus or max(
+            self._layout.gpus_on_bus, self._most_seen
+        )
+        attribution = self._attribution.view()
+        if self._leaks is not None:
+            seats = self._attribution.seats
+            self._leaks.note(boards, seats, attribution, now, expected=expected)
         with self._lock:
             xid_errors = self._xids.totals(self._labels_of)
         self.view = NodeView(
@@ -143,19 +152,24 @@ class Node:
             missing=tuple(self._labels[gpu.uuid] for gpu in lost),
             topology=topology,
             links=self._watch_links(merged, gpus),
-            expected_gpus=self._settings.node_expected_gpus
-            or max(self._layout.gpus_on_bus, self._most_seen),
+            expected_gpus=expected,
             sources={**states, **self._file_system_states()},
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
             xid_errors=xid_errors,
-            attribution=self._attribution.view(),
+            attribution=attribution,
+            leaks=self._leaks.view if self._leaks is not None else None,
         )
         return self.view
 
     def refresh(self) -> None:
         """Read what changes slowly or may block: quotas and the host's energy."""
         self._attribution.refresh(self._monotonic())
+
+    def probe(self) -> None:
+        """Look for leaks, where that is asked for."""
+        if self._leaks is not None:
+            self._leaks.probe(self._monotonic())
 
     def close(self) -> None:
         """Let every source go."""

@@ -81,6 +81,7 @@ def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
             "dcgm": settings.dcgm_interval_seconds,
             "podresources": settings.podresources_interval_seconds,
         },
+        probe_seconds=settings.leaks_interval_seconds,
         first_view_patience_seconds=settings.nvml_start_deadline_seconds,
     )
     server = ScrapeServer(

@@ -24,12 +24,14 @@ class Sampler:
         *,
         interval_seconds: float,
         source_intervals: dict[str, float],
+        probe_seconds: float,
         first_view_patience_seconds: float = 10.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._interval_seconds = interval_seconds
         self._source_intervals = source_intervals
+        self._probe_seconds = probe_seconds
         self._first_view_patience_seconds = first_view_patience_seconds
         self._monotonic = monotonic
         self._faults = Faults()
@@ -40,11 +42,12 @@ class Sampler:
         self._assembled_at: float | None = None
 
     def start(self) -> None:
-        """Start one thread per source, one that assembles, and one for what may block."""
+        """Start a thread for each source, to assemble, for what may block, and to probe."""
         for name in self._node.sources:
             self._spawn(f"poll-{name}", self._poll_forever, name)
         self._spawn("assemble", self._assemble_forever)
         self._spawn("refresh", self._refresh_forever)
+        self._spawn("probe", self._probe_forever)
 
     def stop(self) -> None:
         """Stop all threads and let the sources go; a hung driver does not hold this up."""
@@ -94,6 +97,11 @@ class Sampler:
         for _ in self._ticks(REFRESH_SECONDS):
             with self._faults.kept_to("refreshing"):
                 self._node.refresh()
+
+    def _probe_forever(self) -> None:
+        for _ in self._ticks(self._probe_seconds):
+            with self._faults.kept_to("probing for leaks"):
+                self._node.probe()
 
     def _ticks(self, interval_seconds: float) -> Iterator[None]:
         due = self._monotonic()

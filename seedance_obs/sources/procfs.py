@@ -54,6 +54,11 @@ def read_start(proc_root: str | Path, pid: int) -> ProcessStart | None:
         os.close(descriptor)
 
 
+def read_comm(proc_root: str | Path, pid: int) -> str:
+    """The short name of a process, 15 bytes at most; empty when it is gone."""
+    return (read_text(f"{proc_root}/{pid}/comm") or "").removesuffix("\n")
+
+
 def read_cgroups(proc_root: str | Path, pid: int) -> tuple[str, ...]:
     """Every cgroup path of a process, each once; cgroup v1 may have one per controller."""
     text = read_text(f"{proc_root}/{pid}/cgroup") or ""

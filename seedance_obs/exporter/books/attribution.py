@@ -62,6 +62,9 @@ class Parts:
 class Attribution:
     """The books of a node, and what is needed to keep them; they go on from what was `kept`.
 
+    Attributes:
+        seats: Who sat where at the last tick.
+
     Raises:
         Exception: what was kept cannot be taken up as a whole.
     """
@@ -80,6 +83,7 @@ class Attribution:
         self._use = UseMeter()
         self._claims = Claims([], parts.people.pod, pods_told=False)
         self._claimed: object = None  # what they were made of
+        self.seats: Sequence[Seat] = ()  # of the last tick
         self._jobs: Mapping[MappedGpu, tuple[str, ...]] = {}
         self._job_map_up: bool | None = None  # None until it was read
         self._ticked_at: float | None = None
@@ -166,6 +170,11 @@ class Attribution:
             host=self._host,
             quotas=self._parts.quotas.view(shown),
         )
+
+    @property
+    def host_pids(self) -> bool | None:
+        """Whether the host's processes can be looked up; None where that cannot be told."""
+        return self._parts.people.host_pids
 
     def states(self) -> dict[str, SourceState]:
         """How fare the things that the books are kept by, besides the sources that are polled."""
@@ -261,6 +270,7 @@ class Attribution:
         for seat in seats:
             pids[seat.account] += seat.pids
             memory[seat.gpu.uuid, seat.account] += seat.memory_bytes
+        self.seats = seats
         self._memory = memory
         self._pids = {account: tuple(dict.fromkeys(found)) for account, found in pids.items()}
         elapsed = 0.0 if self._ticked_at is None else now - self._ticked_at

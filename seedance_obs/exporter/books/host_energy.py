@@ -10,13 +10,12 @@ from typing import Any
 from seedance_obs.attribution.host import HostAccount, HostTick
 from seedance_obs.attribution.state import table, wholes
 from seedance_obs.exporter.books.account_names import tenant_of
-from seedance_obs.exporter.books.roster import Known
+from seedance_obs.exporter.books.roster import Known, own_cgroup
 from seedance_obs.exporter.view import HostEnergyView
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes
 from seedance_obs.sources.rapl import Rapl
 
 LOG = logging.getLogger(__name__)
-_SHARED_CGROUPS = ("process", "vgpu")  # kinds whose cgroup holds others too
 
 
 class HostEnergy:
@@ -61,10 +60,10 @@ class HostEnergy:
         self, known: Mapping[str, Known], pids: Mapping[str, tuple[int, ...]], now: float
     ) -> dict[str, CpuOwner]:
         since, self._read_unix = self._read_unix, self._wall()
-        taken = {_own_cgroup(known[account]) for account in pids if account in known} - {""}
+        taken = {own_cgroup(known[account].workload) for account in pids if account in known} - {""}
         owners = {}
         for account, k in known.items():
-            cgroup = _own_cgroup(k)
+            cgroup = own_cgroup(k.workload)
             lately = (now - k.seen_at) * 1e6 <= self._gap_us and cgroup not in taken
             if account in pids or lately:
                 began = since is not None and since < k.workload.started_at <= self._read_unix
@@ -112,8 +111,3 @@ class HostEnergy:
         left = table(state, "left")
         for tenant in left:
             self._left[tenant] = Counter(wholes(left, tenant))
-
-
-def _own_cgroup(known: Known) -> str:
-    """The cgroup that holds this workload and no other; empty where there is none."""
-    return "" if known.workload.kind in _SHARED_CGROUPS else known.workload.cgroup

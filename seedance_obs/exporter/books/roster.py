@@ -10,6 +10,7 @@ from seedance_obs.attribution.tenants import TenantRules
 from seedance_obs.exporter.books.account_names import account_name
 from seedance_obs.workload import Workload
 
+_SHARED_CGROUPS = ("process", "vgpu")  # kinds whose cgroup holds others too
 _FACTS = tuple(field.name for field in fields(Workload) if field.init)
 _TEXTS = tuple(name for name in _FACTS if name not in ("started_at", "pod_labels"))
 _facts_of = attrgetter(*_FACTS)
@@ -104,6 +105,11 @@ class TickAccounts:
     def links(self, workload: Workload) -> Mapping[str, str]:
         """The link classes of its traffic."""
         return self._links.get(workload.key, {})
+
+
+def own_cgroup(workload: Workload) -> str:
+    """The cgroup that holds this workload and no other; empty where there is none."""
+    return "" if workload.kind in _SHARED_CGROUPS else workload.cgroup
 
 
 def _workload_from(kept: Mapping[str, Any]) -> Workload:

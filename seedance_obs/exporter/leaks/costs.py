@@ -1,0 +1,86 @@
+"""What GPU suspects cost: the energy and time that the books give to whom they are booked to."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from seedance_obs.attribution.tick import UNALLOCATED
+from seedance_obs.exporter.view import AttributionView
+from seedance_obs.leaks.suspect import GPU_KINDS, Finding
+
+POWER_SECONDS = 120.0  # energy counters may stand still for two minutes
+Place = tuple[str, str]  # a board and an account on it, or what nobody holds of it
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an account was booked of a board up to a moment (monotonic seconds)."""
+
+    at: float
+    millijoules: int | None  # None: the board's energy is not known
+    microseconds: int
+
+
+class Costs:
+    """Adds up, kind by kind, what passed of suspects' boards while they were suspect."""
+
+    def __init__(self) -> None:
+        self._meters: dict[Place, deque[Spent]] = {}
+        self._suspect: frozenset[tuple[str, Place]] = frozenset()
+        self.gpu_seconds: Counter[str] = Counter()
+        self.gpu_energy_mj: Counter[str] = Counter()
+
+    def advance(self, books: AttributionView, findings: Iterable[Finding], now: float) -> None:
+        """Book what passed since the last call to the kinds that were suspect then and are now."""
+        self._read(books, now)
+        suspect = frozenset(
+            (finding.kind, place_of(finding)) for finding in findings if finding.kind in GPU_KINDS
+        )
+        for kind, place in suspect & self._suspect:
+            passed = list(self._meters.get(place, ()))[-2:]
+            if len(passed) == 2:
+                before, after = passed
+                self.gpu_seconds[kind] += (after.microseconds - before.microseconds) / 1e6
+                if before.millijoules is not None and after.millijoules is not None:
+                    self.gpu_energy_mj[kind] += after.millijoules - before.millijoules
+        self._suspect = suspect
+
+    def power_watts(self, finding: Finding) -> float | None:
+        """What a suspect's account draws of its board, on average over the last two minutes."""
+        meter = self._meters.get(place_of(finding))
+        if not meter or len(meter) < 2:
+            return None
+        before, after = meter[0], meter[-1]
+        if before.millijoules is None or after.millijoules is None:
+            return None
+        return (after.millijoules - before.millijoules) / 1000 / (after.at - before.at)
+
+    def _read(self, books: AttributionView, now: float) -> None:
+        read = _spent(books, now)
+        for place in self._meters.keys() - read.keys():
+            del self._meters[place]
+        for place, spent in read.items():
+            meter = self._meters.setdefault(place, deque())
+            meter.append(spent)
+            while len(meter) > 2 and now - meter[1].at >= POWER_SECONDS:
+                meter.popleft()
+
+
+def place_of(finding: Finding) -> Place:
+    """Where the books have what a finding's holder spends."""
+    return finding.gpu_uuid, finding.account or UNALLOCATED
+
+
+def _spent(books: AttributionView, now: float) -> Mapping[Place, Spent]:
+    found = {}
+    for account in books.workload_accounts:
+        balance = account.balance
+        energy = balance.active_mj + balance.reserved_mj if account.metered else None
+        time = balance.active_us + balance.reserved_us
+        found[account.gpu_uuid, account.account] = Spent(now, energy, time)
+    for account in books.tenants:
+        if account.tenant == UNALLOCATED:
+            balance = account.balance
+            energy = balance.reserved_mj if account.metered else None
+            found[account.gpu_uuid, UNALLOCATED] = Spent(now, energy, balance.reserved_us)
+    return found

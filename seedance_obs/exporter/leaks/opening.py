@@ -1,0 +1,81 @@
+"""Puts the leak probes together from a node's settings."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from seedance_obs.config import NodeSettings
+from seedance_obs.exporter.leaks.costs import Costs
+from seedance_obs.exporter.leaks.process_findings import ProcessFindings, ProcessLimits
+from seedance_obs.exporter.leaks.sights import Sights
+from seedance_obs.exporter.leaks.warm import WarmServers
+from seedance_obs.exporter.leaks.watch import LeakParts, LeakWatch, Prices
+from seedance_obs.exporter.leaks.whose import Whose
+from seedance_obs.exporter.leaks.windows import Windows
+from seedance_obs.leaks.board_watch import BoardLimits, BoardWatch
+from seedance_obs.leaks.growth_rules import read_growth_rules
+from seedance_obs.sources.cpu_times import CpuTimes
+from seedance_obs.sources.host_load import MemoryUse
+from seedance_obs.sources.process_members import ProcessMembers
+from seedance_obs.sources.process_probe import ProcessProbe
+from seedance_obs.sources.sandbox import Sandboxes
+
+
+def open_leaks(
+    settings: NodeSettings,
+    *,
+    host_pids: Callable[[], bool | None],
+    wall: Callable[[], float],
+) -> LeakWatch | None:
+    """The probes that the settings ask for; None where they ask for none.
+
+    Raises:
+        UsageError: a growth rule or an entry of the warm servers cannot be read.
+    """
+    root = Path(settings.node_root)
+    if settings.leaks_processes == "none":
+        return None
+    parts = LeakParts(
+        proc=str(root / "proc"),
+        probe=ProcessProbe(root),
+        members=ProcessMembers(root),
+        windows=Windows(settings, CpuTimes(root), MemoryUse(root)),
+        processes=ProcessFindings(str(root), _process_limits(settings)),
+        sights=Sights(WarmServers(settings.leaks_warm_servers)),
+        boards=BoardWatch(_board_limits(settings)),
+        whose=Whose(Sandboxes(root), wall=wall),
+        costs=Costs(),
+    )
+    return LeakWatch(
+        parts,
+        every_process=settings.leaks_processes == "all",
+        most_shown=settings.leaks_shown,
+        prices=Prices(
+            settings.prices_currency, settings.prices_kwh or None, settings.prices_gpu_hour or None
+        ),
+        host_pids=host_pids,
+    )
+
+
+def _process_limits(settings: NodeSettings) -> ProcessLimits:
+    return ProcessLimits(
+        fd_growth=read_growth_rules(settings.leaks_fd_growth, "fds"),
+        memory_growth=read_growth_rules(settings.leaks_memory_growth, "bytes"),
+        fd_limit_ratio=settings.leaks_fd_limit_ratio,
+        residency_ratio=settings.leaks_residency_ratio,
+        residency_least_bytes=settings.leaks_residency_least_bytes,
+        smaps=settings.leaks_smaps,
+        smaps_most_bytes=settings.leaks_smaps_most_bytes,
+        smaps_seconds=settings.leaks_smaps_seconds,
+    )
+
+
+def _board_limits(settings: NodeSettings) -> BoardLimits:
+    return BoardLimits(
+        context_seconds=settings.leaks_context_seconds,
+        context_samples=settings.leaks_context_samples,
+        context_activity_ratio=settings.leaks_context_activity_ratio,
+        gpu_memory_bytes=settings.leaks_gpu_memory_bytes,
+        orphan_seconds=settings.leaks_orphan_seconds,
+        allocated_seconds=settings.leaks_allocated_seconds,
+        spin_seconds=settings.leaks_spin_seconds,
+    )

@@ -1,0 +1,99 @@
+"""From findings to suspects: whose a finding is, and which findings are one and the same."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from seedance_obs.exporter.leaks.roll import OnGpus
+from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
+from seedance_obs.sources.sandbox import Sandboxes, tree_of
+
+# By what the worst suspect of a kind is told; the longest lasting where a kind is not here.
+WEIGHTS = {
+    "fd_growth": "growth_fds_per_second",
+    "fd_near_limit": "open_fds",
+    "anonymous_growth": "growth_bytes_per_second",
+    "sparse_residency": "resident_bytes",
+    "pseudo_idle_context": "gpu_memory_bytes",
+    "dead_pid_memory": "gpu_memory_bytes",
+    "memory_without_process": "gpu_memory_bytes",
+}
+
+
+class Whose:
+    """Names suspects, and remembers since when each has been one."""
+
+    def __init__(self, sandboxes: Sandboxes, *, wall: Callable[[], float]) -> None:
+        self._sandboxes = sandboxes
+        self._wall = wall
+        self._started: dict[str, float] = {}  # Unix seconds by suspect
+
+    def suspects(
+        self,
+        findings: Iterable[Finding],
+        roll: Mapping[str, OnGpus],
+        *,
+        power_of: Callable[[Finding], float | None],
+        now: float,
+    ) -> tuple[Suspect, ...]:
+        """The suspects, kind by kind, the worst of each first."""
+        groups: defaultdict[Hashable, list[tuple[Finding, Sandbox | None]]] = defaultdict(list)
+        for finding in findings:
+            sandbox = self._sandbox(finding.process)
+            groups[_group(finding, sandbox)].append((finding, sandbox))
+        found = [
+            self._suspect(sorted(group, key=_weight, reverse=True), roll, power_of, now)
+            for group in groups.values()
+        ]
+        self._started = {suspect.name: suspect.started_unix for suspect in found}
+        return tuple(sorted(found, key=_rank))
+
+    def _sandbox(self, process: ProcessName | None) -> Sandbox | None:
+        return self._sandboxes.of(process.pid) if process is not None else None
+
+    def _suspect(
+        self,
+        group: list[tuple[Finding, Sandbox | None]],
+        roll: Mapping[str, OnGpus],
+        power_of: Callable[[Finding], float | None],
+        now: float,
+    ) -> Suspect:
+        finding, sandbox = group[0]
+        owner = roll.get(finding.account)
+        name = _name(finding, sandbox)
+        since = min(each.since for each, _ in group)
+        processes = (each.process for each, _ in group)
+        return Suspect(
+            name=name,
+            finding=finding,
+            processes=tuple(dict.fromkeys(filter(None, processes))),
+            sandbox=sandbox,
+            workload=owner.workload.key if owner else "",
+            tenant=owner.tenant if owner else "",
+            started_unix=self._started.get(name, self._wall() - (now - since)),
+            power_watts=power_of(finding) if finding.gpu_uuid else None,
+        )
+
+
+def _group(finding: Finding, sandbox: Sandbox | None) -> Hashable:
+    tree = tree_of(sandbox) if sandbox else finding.process
+    return finding.kind, finding.gpu_uuid, finding.gpu_instance, finding.account, tree
+
+
+def _weight(found: tuple[Finding, Sandbox | None]) -> tuple[float, float]:
+    finding = found[0]
+    return finding.evidence.get(WEIGHTS.get(finding.kind, ""), 0.0), -finding.since
+
+
+def _rank(suspect: Suspect) -> tuple[int, float, float, str]:
+    weight, age = _weight((suspect.finding, None))
+    return list(KINDS).index(suspect.finding.kind), -weight, -age, suspect.name
+
+
+def _name(finding: Finding, sandbox: Sandbox | None) -> str:
+    tree = tree_of(sandbox) if sandbox else finding.process
+    place = finding.gpu_uuid
+    if finding.gpu_instance is not None:
+        place += f":{finding.gpu_instance}"
+    owner = f"{tree.pid}-{tree.start_ticks}" if tree else finding.account
+    return re.sub(r"[^\w.:-]", "_", "-".join(filter(None, (finding.kind, place, owner))))
