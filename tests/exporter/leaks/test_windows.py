@@ -200,38 +200,41 @@ def test_a_lost_board_is_unknown_to_the_node_and_nothing_to_those_on_others(node
     assert node.windows.node_reason == "gpu_unknown"
 
 
-@pytest.mark.parametrize("expected", ["by setting", "by the bus"])
-def test_a_driver_that_never_answered_is_no_node_without_gpus(tmp_path, expected):
-    setting = 4 if expected == "by setting" else 0
-    node = Node(tmp_path, node_expected_gpus=setting)
-    node.gpus.clear()
-    node.on.clear()
-    node.windows.note([], {}, node.now, expected=4 - setting)
-    node.probes(TO_OPEN)
-    assert node.opened() == (False, frozenset())
-    assert node.windows.node_reason == "gpu_unknown"
+class Bare:
+    """A node of which no GPU is seen, idle otherwise."""
+
+    def __init__(self, root: Path, **settings) -> None:
+        self.proc = root / "proc"
+        self.proc.mkdir()
+        (self.proc / "meminfo").write_text("MemTotal: 10 kB\nMemAvailable: 10 kB\n")
+        cpu = CpuTimes(root, ticks_per_second=100)
+        self.windows = Windows(NodeSettings(**settings), cpu, MemoryUse(root))
+
+    def probes(self, times: int, *, noted: bool = True, **expected: int) -> None:
+        for now in range(0, times * PROBE_SECONDS, PROBE_SECONDS):
+            (self.proc / "stat").write_text(f"cpu 0 0 0 {now * 100} 0 0 0 0\n")
+            if noted:
+                self.windows.note([], {}, now, **expected)
+            self.windows.probe(now, {})
+
+
+@pytest.mark.parametrize(("setting", "told"), [(4, 0), (0, 4)], ids=["by setting", "by the bus"])
+def test_a_driver_that_never_answered_is_no_node_without_gpus(tmp_path, setting, told):
+    bare = Bare(tmp_path, node_expected_gpus=setting)
+    bare.probes(TO_OPEN + 1, expected=told)
+    assert bare.windows.node_reason == "gpu_unknown"
 
 
 def test_a_node_without_gpus_needs_cpu_and_memory_only(tmp_path):
-    windows = Windows(NodeSettings(), CpuTimes(tmp_path, ticks_per_second=100), MemoryUse(tmp_path))
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/meminfo").write_text("MemTotal: 10 kB\nMemAvailable: 10 kB\n")
-    for probe in range(TO_OPEN + 1):
-        (tmp_path / "proc/stat").write_text(f"cpu 0 0 0 {probe * 1500} 0 0 0 0\n")
-        windows.note([], {}, probe * 15.0)
-        windows.probe(probe * 15.0, {})
-    assert windows.node_open
-    assert windows.view() == (IdleWindowView(open=True, seconds=0.0),)
+    bare = Bare(tmp_path)
+    bare.probes(TO_OPEN + 1)
+    assert bare.windows.view() == (IdleWindowView(open=True, seconds=0.0),)
 
 
 def test_without_any_note_the_gpus_are_unknown(tmp_path):
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/meminfo").write_text("MemTotal: 10 kB\nMemAvailable: 10 kB\n")
-    windows = Windows(NodeSettings(), CpuTimes(tmp_path, ticks_per_second=100), MemoryUse(tmp_path))
-    for probe in range(2):
-        (tmp_path / "proc/stat").write_text(f"cpu 0 0 0 {probe * 1500} 0 0 0 0\n")
-        windows.probe(probe * 15.0, {})
-    assert windows.node_reason == "gpu_unknown"
+    bare = Bare(tmp_path)
+    bare.probes(TO_OPEN + 1, noted=False)
+    assert bare.windows.node_reason == "gpu_unknown"
 
 
 def test_notes_that_stay_away_are_believed_for_as_long_as_readings_are(node):
