@@ -1,8 +1,8 @@
 """How long a host's CPUs were busy, and for whom: `/proc/stat`, cgroups, else processes."""
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from seedance_obs.sources.small_files import read_bytes
@@ -38,11 +38,17 @@ class CpuUse:
     `busy_us` is in every mode but idle, iowait and steal. Steal is in `total_us` alone: what the
     hypervisor took was neither worked here nor idled. An account that nothing could be read of is
     missing in `by_account`.
+
+    Where something ran backwards, began or ended unseen, `busy_us` and `by_account` are the least
+    that was used. Then `sure` is False of the host; of an account, `at_most` has what it can have
+    used at the most, or lacks it where nobody can tell.
     """
 
     busy_us: int
     total_us: int
     by_account: Mapping[str, int]
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    sure: bool = True
 
 
 class CpuTimes:
@@ -85,7 +91,17 @@ class CpuTimes:
             account: _advance(now, meters.get(account, {}), whole=owners[account].began)
             for account, now in seen.items()
         }
-        return CpuUse(busy * self._tick_us, total * self._tick_us, by_account)
+        bounds = {
+            account: _at_most(now, meters.get(account, {}), whole=owners[account].began)
+            for account, now in seen.items()
+        }
+        return CpuUse(
+            busy * self._tick_us,
+            total * self._tick_us,
+            by_account,
+            at_most={account: most for account, most in bounds.items() if most is not None},
+            sure=_is_sure(modes, before),
+        )
 
     def _look(self, owners: Mapping[str, CpuOwner]) -> dict[str, dict[Hashable, int]]:
         """What each account shows now, by where it was found."""
@@ -123,6 +139,27 @@ class CpuTimes:
 def _advance(now: Mapping[Hashable, int], before: Mapping[Hashable, int], *, whole: bool) -> int:
     first = dict.fromkeys(now, 0) if whole else now
     return sum(max(0, used - before.get(place, first[place])) for place, used in now.items())
+
+
+def _at_most(
+    now: Mapping[Hashable, int], before: Mapping[Hashable, int], *, whole: bool
+) -> int | None:
+    """The most that was used since `before`: all time of a process that was not there then.
+
+    None of an account that is seen for the first time, has lost a process, whose last time nobody
+    knows, or has a counter that ran backwards.
+    """
+    if not (before or whole) or any(now.get(place, -1) < used for place, used in before.items()):
+        return None
+    return sum(used - before.get(place, 0) for place, used in now.items())
+
+
+def _is_sure(now: Sequence[int], before: Sequence[int]) -> bool:
+    """Whether no busy mode ran backwards; those that are not busy do so on sound kernels."""
+    return all(
+        mode in (_IDLE, _IOWAIT, _STEAL) or is_now >= was
+        for mode, (is_now, was) in enumerate(zip(now, before, strict=True))
+    )
 
 
 def _alone(cgroups: Iterable[str]) -> set[str]:

@@ -75,7 +75,7 @@ def test_times_that_cannot_be_read_for_a_moment_come_with_the_next(tmp_path, tex
     assert reader.read(owners) is None
     stat(tmp_path, 3, 0, 0, 4)
     unified(tmp_path, POD, 4_000)
-    assert reader.read(owners) == CpuUse(30_000, 70_000, {"a": 3_000})
+    assert reader.read(owners) == CpuUse(30_000, 70_000, {"a": 3_000}, {"a": 3_000})
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,86 @@ def test_a_cgroup_that_is_no_accounts_own_is_not_taken(tmp_path, cgroup):
     unified(tmp_path, "/", 900_000)
     process(tmp_path, 1, user=3)
     assert used(reader.read(owners)) == {"a": 30_000, "b": 0}
+
+
+def bounds(found: CpuUse | None) -> dict[str, int]:
+    assert found is not None
+    return dict(found.at_most)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 5, 6])
+def test_a_busy_mode_that_runs_backwards_leaves_nobody_sure(tmp_path, mode):
+    reader, modes = times(tmp_path), [100] * 8
+    stat(tmp_path, *modes)
+    reader.read({})
+    modes[mode] = 99
+    stat(tmp_path, *modes)
+    assert reader.read({}) == CpuUse(0, 0, {}, sure=False)
+    stat(tmp_path, *[each + 1 for each in modes])
+    assert reader.read({}) == CpuUse(50_000, 80_000, {}), "the next is from where it is now"
+
+
+def test_at_most_is_what_was_used_where_all_of_it_was_seen(tmp_path):
+    reader = times(tmp_path)
+    owners = {"a": CpuOwner("/a"), "b": CpuOwner(pids=(7, 8))}
+    stat(tmp_path, 0, 0, 0, 0)
+    unified(tmp_path, "/a", 1_000)
+    process(tmp_path, 7, user=10)
+    process(tmp_path, 8, user=20)
+    reader.read(owners)
+    unified(tmp_path, "/a", 1_500)
+    process(tmp_path, 8, user=23)
+    assert bounds(reader.read(owners)) == {"a": 500, "b": 30_000}
+
+
+def test_of_an_account_seen_first_nobody_can_tell_at_most_but_of_one_that_began(tmp_path):
+    reader = times(tmp_path)
+    stat(tmp_path, 0, 0, 0, 0)
+    reader.read({})
+    unified(tmp_path, "/old", 9_000)
+    unified(tmp_path, "/new", 4_000)
+    owners = {"old": CpuOwner("/old"), "new": CpuOwner("/new", began=True)}
+    assert bounds(reader.read(owners)) == {"new": 4_000}
+    assert bounds(reader.read(owners)) == {"old": 0, "new": 0}
+
+
+def test_a_counter_of_an_account_that_runs_backwards_leaves_it_unknown_once(tmp_path):
+    reader, owners = times(tmp_path), {"a": CpuOwner("/a"), "b": CpuOwner("/b")}
+    stat(tmp_path, 0, 0, 0, 0)
+    for name in "ab":
+        unified(tmp_path, f"/{name}", 1_000)
+    reader.read(owners)
+    unified(tmp_path, "/a", 10)
+    assert bounds(reader.read(owners)) == {"b": 0}
+    unified(tmp_path, "/a", 15)
+    assert bounds(reader.read(owners)) == {"a": 5, "b": 0}
+
+
+def test_a_process_that_ended_may_have_used_anything_and_one_that_came_what_it_has(tmp_path):
+    reader = times(tmp_path)
+    stat(tmp_path, 0, 0, 0, 0)
+    process(tmp_path, 7, user=10)
+    process(tmp_path, 8, user=10)
+    reader.read({"a": CpuOwner(pids=(7, 8))})
+    process(tmp_path, 9, user=4)
+    assert bounds(reader.read({"a": CpuOwner(pids=(7, 8, 9))})) == {"a": 40_000}
+    (tmp_path / "proc/8/stat").unlink()
+    owners = {"a": CpuOwner(pids=(7, 9))}
+    assert bounds(reader.read(owners)) == {}
+    assert bounds(reader.read(owners)) == {"a": 0}
+    process(tmp_path, 7, user=10, start=99)
+    assert bounds(reader.read(owners)) == {}, "another of its number"
+
+
+def test_a_cgroup_that_cannot_be_read_any_more_leaves_its_processes_unknown_once(tmp_path):
+    reader, owners = times(tmp_path), {"a": CpuOwner("/a", pids=(7,))}
+    stat(tmp_path, 0, 0, 0, 0)
+    unified(tmp_path, "/a", 1_000)
+    process(tmp_path, 7, user=10)
+    reader.read(owners)
+    (tmp_path / "sys/fs/cgroup/a/cpu.stat").unlink()
+    assert bounds(reader.read(owners)) == {}
+    assert bounds(reader.read(owners)) == {"a": 0}
 
 
 @given(cgroup=st.text())
