@@ -1,5 +1,6 @@
 """What a `/proc` shows to us: the kernel's or a folder of files, and whether it hides processes."""
 
+import ctypes
 import os
 import re
 from dataclasses import dataclass
@@ -7,6 +8,9 @@ from pathlib import Path
 
 from seedance_obs.sources.small_files import read_text
 
+_LIBC = ctypes.CDLL(None)
+_PROC_SUPER_MAGIC = 0x9FA0
+_STATFS_BYTES = 256  # it takes 120
 _ROOT_INODE = 1  # PROC_ROOT_INO of linux/proc_ns.h
 _CAP_SYS_PTRACE = 19  # a bit, see capabilities(7)
 _WHOLE_UID_MAP = ["0", "0", "4294967295"]  # what the first user namespace shows
@@ -40,18 +44,29 @@ def read_proc_mount(root: str | Path, own: str | Path = "/proc/self") -> ProcMou
         found = os.stat(os.path.join(root, "proc"))
     except OSError:
         return ProcMount(procfs=False)
-    options = _options(f"{own}/mountinfo", found.st_dev)
-    if options is None or found.st_ino != _ROOT_INODE:
+    if found.st_ino != _ROOT_INODE or not _is_procfs(os.path.join(root, "proc")):
         return ProcMount(procfs=False, hidepid="off", shows_all=True)
-    hidepid = _hidepid(options)
-    shows_all = _shows_all(hidepid, options.get("gid", "0"), f"{own}")
+    options = _options(f"{own}/mountinfo", found.st_dev)
+    hidepid = None if options is None else _hidepid(options)
+    shows_all = _shows_all(hidepid, (options or {}).get("gid", "0"), f"{own}")
     return ProcMount(
         procfs=True, counts_fds=_counts_fds(f"{own}/fd"), hidepid=hidepid, shows_all=shows_all
     )
 
 
+def _is_procfs(folder: str) -> bool:
+    """By `f_type`, which `os.statvfs` leaves out; it comes first in the kernel's structure."""
+    answer = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _LIBC.statfs(os.fsencode(folder), answer) != 0:
+        return False
+    return ctypes.c_long.from_buffer(answer).value == _PROC_SUPER_MAGIC
+
+
 def _options(mountinfo: str, device: int) -> dict[str, str] | None:
-    """The options of a procfs by its device, which no path or bind mount can disguise."""
+    """The options of a procfs by its device, which no path or bind mount can disguise.
+
+    None where it is not among our mounts, as when the root is another process's, `/proc/1/root`.
+    """
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in (read_text(mountinfo) or "").splitlines():
         mount, _, filesystem = line.partition(" - ")

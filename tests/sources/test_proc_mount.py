@@ -48,6 +48,12 @@ def test_a_proc_is_known_under_any_path(tmp_path: Path) -> None:
     assert read_proc_mount(tmp_path / "with space\\040") == read_proc_mount("/")
 
 
+def test_a_proc_that_is_not_among_our_mounts_proves_nothing(tmp_path: Path) -> None:
+    assert read_proc_mount("/", tmp_path) == ProcMount(procfs=True)
+    (tmp_path / "mountinfo").write_text("22 27 9999:9 / /proc rw - proc proc rw,hidepid=off\n")
+    assert read_proc_mount("/", tmp_path).shows_all is None
+
+
 def test_a_folder_inside_a_proc_is_none(tmp_path: Path) -> None:
     (tmp_path / "proc").symlink_to("/proc/sys")
     assert not read_proc_mount(tmp_path).procfs
