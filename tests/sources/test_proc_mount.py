@@ -143,7 +143,10 @@ import json, os, sys
 from seedance_obs.sources.proc_mount import read_proc_mount
 from seedance_obs.sources.process_probe import ProcessProbe
 root, group = sys.argv[1], int(sys.argv[2])
-os.setgroups([]); os.setresgid(group, group, group); os.setresuid(65534, 65534, 65534)
+try:
+    os.setgroups([]); os.setresgid(group, group, group); os.setresuid(65534, 65534, 65534)
+except OSError:
+    sys.exit(9)
 mount = read_proc_mount(root)
 outcomes = dict(ProcessProbe(root).read([1, 2**22 + 1]).outcomes)
 print(json.dumps([mount.hidepid, mount.shows_all, outcomes]))
@@ -163,8 +166,8 @@ def look_as_nobody(folder: Path, options: str, group: int) -> list[object]:
         text=True,
         check=False,
     )
-    if ran.returncode in (1, 9) and not ran.stdout and "Traceback" not in ran.stderr:
-        pytest.skip(f"no /proc can be mounted here: {ran.stderr.strip()}")
+    if ran.returncode in (1, 9) and "Traceback" not in ran.stderr:
+        pytest.skip(f"no /proc can be mounted here, or no rights laid down: {ran.stderr.strip()}")
     found = json.loads(ran.stdout)
     assert isinstance(found, list)
     return found

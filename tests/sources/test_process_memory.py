@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -235,11 +236,20 @@ def test_a_real_process_has_used_what_it_touched_until_its_marks_are_cleared(
     assert cleared < 0.5
 
 
-def test_what_may_not_be_traced_is_unknown(child: HoldingProcess) -> None:
+def test_what_may_not_be_traced_is_unknown(
+    child: HoldingProcess,
+    started: list[subprocess.Popen[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    python = Path("/usr/bin/python3")  # one that any user may run
+    if not python.exists():
+        pytest.skip("the only Python here may be root's own")
+    monkeypatch.setattr(sys, "executable", f"{python}")
     with as_nobody():
         if os.access(f"/proc/{child.pid}/fd", os.R_OK, effective_ids=True):
             pytest.skip("this user may trace it")
         assert use("/").referenced_ratio(child.pid) is None
+    assert [reader.returncode for reader in started] == [1]  # it ran, and was refused
 
 
 def test_a_large_process_is_not_walked(
