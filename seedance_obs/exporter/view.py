@@ -107,6 +107,7 @@ class BoardEvidence:
     energy_source: str | None  # counter or integrated_power
     floor_watts: float | None
     floor_source: str | None  # measured or configured
+    base_watts: float | None  # what holding it with nothing running adds, where that was seen
     estimators: Mapping[str, int]  # millijoules by how they were split
     counter_restarts: int
     implausible: int

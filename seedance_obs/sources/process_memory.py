@@ -83,7 +83,7 @@ def read_fd_limit(root: str | Path, pid: int) -> int | None:
     return int(match.group(1)) if match else None
 
 
-class MemoryUse:
+class ReferencedMemory:
     """Reads how much of a suspect's memory was used lately, from `smaps_rollup` (Linux 4.14).
 
     The kernel walks the page tables of the process for it and may hold it up meanwhile: 4.5 s have

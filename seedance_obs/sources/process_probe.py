@@ -28,21 +28,27 @@ _NO_MEMORY = b"0 0 0 "
 class Counts(NamedTuple):
     """What one process holds. (pid, `start_ticks`) names it for as long as the machine is up.
 
-    `anonymous_bytes` is what is resident of it (RssAnon), without the pages of hugetlbfs. None is
-    unknown; of memory also that it has none, being a kernel thread or a zombie.
+    `resident_bytes` is all memory that is resident, `anonymous_bytes` what is anonymous of it
+    (RssAnon); neither has the pages of hugetlbfs. None is unknown; of memory also that it has none,
+    being a kernel thread or a zombie.
     """
 
     start_ticks: int
     fds: int | None
     anonymous_bytes: int | None
+    resident_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeReading:
-    """What was read, by pid, and how it went with each process asked for, by `OUTCOMES`."""
+    """What was read, by pid, and how it went with each process asked for, by `OUTCOMES`.
+
+    `gone` are those that have certainly ended.
+    """
 
     counts: dict[int, Counts] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
+    gone: set[int] = field(default_factory=set)
 
 
 class _Place:
@@ -103,14 +109,17 @@ class ProcessProbe:
             try:
                 outcome, counts = look(place)
             except OSError as error:
-                went.append(_why(error))
+                outcome = _why(error)
+                if outcome == "gone":
+                    reading.gone.add(pid)
+                went.append(outcome)
             else:
                 went.append(outcome)
                 self._places[pid] = place
                 if outcome != "unreadable":
                     reading.counts[pid] = counts
         reading.outcomes.update(went)
-        self._judge_missing(reading.outcomes)
+        self._judge_missing(reading)
         return reading
 
     def _look_procfs(self, place: _Place) -> tuple[str, Counts]:
@@ -131,7 +140,7 @@ class ProcessProbe:
         start = read_start(self._proc, place.pid)
         if start is None:
             os.stat(f"{self._proc}/{place.pid}")  # gone, or there and garbled
-            return "unreadable", Counts(0, None, None)
+            return "unreadable", Counts(0, None, None, None)
         place.start_ticks = start.start_ticks
         try:
             text = _statm(place.statm)
@@ -148,27 +157,31 @@ class ProcessProbe:
         place.inode, place.start_ticks = inode, start.start_ticks
 
     def _judge(self, place: _Place, fds: int | None, statm: bytes) -> tuple[str, Counts]:
-        anonymous = self._anonymous_bytes(statm)
-        counts = Counts(place.start_ticks, fds, anonymous)
+        anonymous, resident = self._memory_bytes(statm)
+        counts = Counts(place.start_ticks, fds, anonymous, resident)
         memory_unknown = anonymous is None and not statm.startswith(_NO_MEMORY)
         if fds is None:
             return ("unreadable" if memory_unknown else "fds_unknown"), counts
         return ("memory_unknown" if memory_unknown else "read"), counts
 
-    def _anonymous_bytes(self, statm: bytes) -> int | None:
+    def _memory_bytes(self, statm: bytes) -> tuple[int, int] | tuple[None, None]:
+        """Anonymous and resident bytes."""
         fields = statm.split(b" ", 3)
         try:
             size, resident, shared = int(fields[0]), int(fields[1]), int(fields[2])
         except (ValueError, IndexError):
-            return None
-        return (resident - shared) * self._page_bytes if size and resident >= shared else None
+            return None, None
+        if not size or resident < shared:
+            return None, None
+        return (resident - shared) * self._page_bytes, resident * self._page_bytes
 
-    def _judge_missing(self, outcomes: Counter[str]) -> None:
+    def _judge_missing(self, reading: ProbeReading) -> None:
         """A mount's options and our rights are asked for when they matter: they may change."""
-        if outcomes["gone"]:
+        if reading.gone:
             self.mount = read_proc_mount(self._root, self._own)
             if not self.mount.shows_all:
-                outcomes["hidden"] = outcomes.pop("gone")
+                reading.outcomes["hidden"] = reading.outcomes.pop("gone")
+                reading.gone.clear()
 
 
 def _why(error: OSError) -> str:

@@ -11,7 +11,7 @@ import pytest
 from seedance_obs.sources import process_memory
 from seedance_obs.sources.process_memory import (
     MemoryDetail,
-    MemoryUse,
+    ReferencedMemory,
     read_fd_limit,
     read_memory,
 )
@@ -182,8 +182,8 @@ def test_no_limit_and_an_unknown_one_are_none(tmp_path: Path, text: str, limit: 
     assert read_fd_limit(tmp_path, 42) == limit
 
 
-def use(root: Path | str, *, most_bytes: int = 2**30, seconds: float = 30.0) -> MemoryUse:
-    return MemoryUse(root, most_bytes=most_bytes, seconds=seconds)
+def use(root: Path | str, *, most_bytes: int = 2**30, seconds: float = 30.0) -> ReferencedMemory:
+    return ReferencedMemory(root, most_bytes=most_bytes, seconds=seconds)
 
 
 @pytest.fixture

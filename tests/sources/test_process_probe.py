@@ -144,7 +144,7 @@ def test_a_zombie_and_a_kernel_thread_have_no_memory_and_nothing_unknown() -> No
     os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
     reading = ProcessProbe("/").read([ended.pid])
     assert reading.outcomes == {"read": 1}
-    assert reading.counts[ended.pid][1:] == (0, None)
+    assert reading.counts[ended.pid][1:] == (0, None, None)
     ended.wait()
     if Path("/proc/2/comm").is_file() and Path("/proc/2/comm").read_text() == "kthreadd\n":
         assert ProcessProbe("/").read([2]).outcomes == {"read": 1}
@@ -301,7 +301,10 @@ def test_a_folder_of_files_is_read_by_listing(tmp_path: Path) -> None:
     (tmp_path / "proc/self").mkdir()
     probe = ProcessProbe(tmp_path, page_bytes=65536)
     reading = probe.read(sorted(probe.all_pids()))
-    assert reading.counts == {42: Counts(500, 7, 500 * 65536), 43: Counts(500, 0, None)}
+    assert reading.counts == {
+        42: Counts(500, 7, 500 * 65536, 700 * 65536),
+        43: Counts(500, 0, None, None),
+    }
     assert reading.outcomes == {"read": 2}
 
 
@@ -325,8 +328,8 @@ def spoil(*names: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("spoilt", "expected", "counts"),
     [
-        (spoil("fd"), "fds_unknown", (500, None, 500 * 4096)),
-        (spoil("statm"), "memory_unknown", (500, 3, None)),
+        (spoil("fd"), "fds_unknown", Counts(500, None, 500 * 4096, 700 * 4096)),
+        (spoil("statm"), "memory_unknown", Counts(500, 3, None, None)),
         (spoil("fd", "statm"), "unreadable", None),
         (spoil("stat"), "unreadable", None),
     ],
@@ -335,7 +338,7 @@ def test_what_is_missing_is_unknown_and_costs_only_itself(
     tmp_path: Path,
     spoilt: Callable[[Path], None],
     expected: str,
-    counts: tuple[int, int | None, int | None] | None,
+    counts: Counts | None,
 ) -> None:
     spoilt(folder(tmp_path, 42))
     reading = ProcessProbe(tmp_path, page_bytes=4096).read([42])

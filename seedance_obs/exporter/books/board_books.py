@@ -104,6 +104,7 @@ class Books:
                 energy_source=board.energy_source,
                 floor_watts=board.floor_watts,
                 floor_source=board.floor_source,
+                base_watts=self._intensities[uuid].base_watts,
                 estimators=dict(board.estimators()),
                 counter_restarts=board.counter_restarts,
                 implausible=board.implausible,

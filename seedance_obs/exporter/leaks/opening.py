@@ -16,6 +16,7 @@ from seedance_obs.leaks.growth_rules import read_growth_rules
 from seedance_obs.sources.cpu_times import CpuTimes
 from seedance_obs.sources.host_load import MemoryUse
 from seedance_obs.sources.process_members import ProcessMembers
+from seedance_obs.sources.process_memory import ReferencedMemory
 from seedance_obs.sources.process_probe import ProcessProbe
 from seedance_obs.sources.sandbox import Sandboxes
 
@@ -39,7 +40,9 @@ def open_leaks(
         probe=ProcessProbe(root),
         members=ProcessMembers(root),
         windows=Windows(settings, CpuTimes(root), MemoryUse(root)),
-        processes=ProcessFindings(str(root), _process_limits(settings)),
+        processes=ProcessFindings(
+            str(root), _process_limits(settings), referenced=_referenced_memory(settings)
+        ),
         sights=Sights(WarmServers(settings.leaks_warm_servers)),
         boards=BoardWatch(_board_limits(settings)),
         whose=Whose(Sandboxes(root), wall=wall),
@@ -63,9 +66,16 @@ def _process_limits(settings: NodeSettings) -> ProcessLimits:
         fd_limit_ratio=settings.leaks_fd_limit_ratio,
         residency_ratio=settings.leaks_residency_ratio,
         residency_least_bytes=settings.leaks_residency_least_bytes,
-        smaps=settings.leaks_smaps,
-        smaps_most_bytes=settings.leaks_smaps_most_bytes,
-        smaps_seconds=settings.leaks_smaps_seconds,
+    )
+
+
+def _referenced_memory(settings: NodeSettings) -> ReferencedMemory | None:
+    if not settings.leaks_smaps:
+        return None
+    return ReferencedMemory(
+        settings.node_root,
+        most_bytes=settings.leaks_smaps_most_bytes,
+        seconds=settings.leaks_smaps_seconds,
     )
 
 

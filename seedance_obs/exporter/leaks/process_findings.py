@@ -8,9 +8,9 @@ from seedance_obs.leaks.growth_rules import GrowthRule
 from seedance_obs.leaks.suspect import Finding, ProcessName
 from seedance_obs.sources.process_memory import (
     MemoryDetail,
+    ReferencedMemory,
     read_fd_limit,
     read_memory,
-    referenced_ratio,
 )
 from seedance_obs.sources.process_probe import Counts
 
@@ -30,21 +30,22 @@ class ProcessLimits:
     fd_limit_ratio: float
     residency_ratio: float
     residency_least_bytes: int
-    smaps: bool
-    smaps_most_bytes: int
-    smaps_seconds: float
 
 
 class ProcessFindings:
     """Judges the processes of a host by what each probe counts of them."""
 
-    def __init__(self, root: str, limits: ProcessLimits) -> None:
+    def __init__(
+        self, root: str, limits: ProcessLimits, *, referenced: ReferencedMemory | None = None
+    ) -> None:
+        """Take where to read, and what reads how much memory was used lately, if that is wanted."""
         self._root = root
         self._limits = limits
         self._fds = GrowthWatch(limits.fd_growth)
         self._memory = GrowthWatch(limits.memory_growth)
         self._since: dict[tuple[str, Key], float] = {}  # what is near a limit, or sparse
         self._referenced: dict[Key, float | None] = {}  # None: tried in vain
+        self._referenced_memory = referenced
 
     def advance(
         self, counts: Mapping[int, Counts], is_idle: Callable[[int], bool], now: float
@@ -132,7 +133,7 @@ class ProcessFindings:
 
     def _with_references(self, found: list[Finding]) -> list[Finding]:
         """The findings of memory with how much of it was used lately; one is read a probe."""
-        if not self._limits.smaps:
+        if self._referenced_memory is None:
             return found
         keys = {
             (f.process.pid, f.process.start_ticks): None
@@ -142,10 +143,7 @@ class ProcessFindings:
         self._referenced = {k: r for k, r in self._referenced.items() if k in keys}
         due = next((key for key in keys if key not in self._referenced), None)
         if due is not None:
-            limits = self._limits
-            self._referenced[due] = referenced_ratio(
-                self._root, due[0], most_bytes=limits.smaps_most_bytes, seconds=limits.smaps_seconds
-            )
+            self._referenced[due] = self._referenced_memory.referenced_ratio(due[0])
         return [self._with_reference(finding) for finding in found]
 
     def _with_reference(self, finding: Finding) -> Finding:

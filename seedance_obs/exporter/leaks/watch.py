@@ -18,7 +18,7 @@ from seedance_obs.exporter.leaks.roll import OnGpus, roll_of
 from seedance_obs.exporter.leaks.sights import Alive, Sights
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.exporter.leaks.windows import Windows
-from seedance_obs.exporter.view import AttributionView, LeakView
+from seedance_obs.exporter.view import AttributionView, BoardEvidence, LeakView
 from seedance_obs.leaks.board_watch import BoardWatch
 from seedance_obs.leaks.suspect import Finding, ProcessName, Suspect
 from seedance_obs.merge import MergedGpu
@@ -101,9 +101,9 @@ class LeakWatch:
         parts = self._parts
         with self._faults.kept_to("watching boards for leaks"), self._lock:
             roll = roll_of(seats)
-            floors = {each.gpu_uuid: each.floor_watts for each in books.evidence}
+            idle_watts = {each.gpu_uuid: _idle_watts(each) for each in books.evidence}
             parts.windows.note(boards, roll, now, expected=expected)
-            for sight in parts.sights.of(boards, seats, floors):
+            for sight in parts.sights.of(boards, seats, idle_watts):
                 parts.boards.note(sight)
             self._roll, self._books = roll, books
             self._on_gpus = frozenset(
@@ -200,3 +200,8 @@ class LeakWatch:
             gpu_seconds=dict(costs.gpu_seconds),
             gpu_energy_mj=dict(costs.gpu_energy_mj),
         )
+
+
+def _idle_watts(board: BoardEvidence) -> float | None:
+    """What a board draws with contexts open and nothing running, as far as that is known."""
+    return None if board.floor_watts is None else board.floor_watts + (board.base_watts or 0.0)
