@@ -63,12 +63,10 @@ class BoardWatch:
         self._places: dict[tuple[str, int | None], _Place] = {}
 
     def note(self, sight: BoardSight) -> None:
-        """Take in a sight of one place; of a moment that was seen already, nothing."""
+        """Take in a sight of one place; of two of one moment, the second counts."""
         before = self._places.get(sight.place)
         if before is None or not self._follows(sight.at, before.sight.at):
             before = _Place(sight, {})
-        elif sight.at == before.sight.at:
-            return
         spells: _Spells = {}
         for kind, detect in DETECTORS.items():
             for seen in detect(sight, self._limits):

@@ -53,6 +53,7 @@ def test_a_reading_from_before_a_context_was_there_says_nothing_of_it():
     (finding,) = found(few, 1810, IDLE)
     assert finding.since == 5.0
     assert finding.evidence["seconds"] == 1805.0
+    assert finding.evidence["samples"] == 181
 
 
 def test_a_gap_starts_every_clock_of_the_place_anew_and_of_no_other():

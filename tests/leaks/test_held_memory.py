@@ -20,6 +20,7 @@ def test_memory_time_is_split_by_activity_and_by_holder():
     memory.note("a", Activity(0.005, 0.0), 2 * GIB, seconds=10)
     memory.note("a", Activity(0.5, 0.0), 1 * GIB, seconds=20)
     memory.note("b", Activity(0.0, 0.0), GIB - 1, seconds=1)
+    memory.note("c", Activity(0.0, 0.0), GIB, seconds=1)
     assert memory.of("a") == Held(
         samples=3,
         seconds=40,
@@ -32,7 +33,8 @@ def test_memory_time_is_split_by_activity_and_by_holder():
     )
     assert memory.of("b").zero_samples == 1
     assert memory.of("b").zero_holding_samples == 0
-    assert memory.total().samples == 4
+    assert memory.of("c").zero_holding_samples == 1
+    assert memory.total().samples == 5
 
 
 def test_memory_that_moves_is_not_held_at_no_activity():
