@@ -21,10 +21,13 @@ GPU_KINDS = frozenset(list(KINDS)[4:])
 
 @dataclass(frozen=True, slots=True)
 class ProcessName:
-    """A process: its pid, its start in clock ticks since boot, and its short name."""
+    """A process: its pid, its start in clock ticks since boot, and its short name.
+
+    The start is None where nobody can look any more: a driver may go on listing who has ended.
+    """
 
     pid: int
-    start_ticks: int
+    start_ticks: int | None
     comm: str = ""
 
 
