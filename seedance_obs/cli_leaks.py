@@ -36,7 +36,9 @@ INFORMATIONAL = frozenset({"sparse_residency"})
     "kinds",
     type=click.Choice(list(KINDS)),
     multiple=True,
-    help="Only suspects of this kind, and all of them; may be given again.",
+    metavar="KIND",
+    help="Only suspects of this kind, and all of them; may be given again. Kinds: "
+    f"{', '.join(KINDS)}.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the exporter's /leaks page.")
 def leaks(url: str | None, *, kinds: tuple[str, ...], as_json: bool) -> None:
