@@ -1,10 +1,11 @@
-"""The scrape target: /metrics, health, readiness and an index page, on one small HTTP server."""
+"""The scrape target: /metrics, /leaks, health and an index page, on one small HTTP server."""
 
 import gzip
 import logging
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -16,6 +17,7 @@ from prometheus_client.exposition import choose_encoder
 from seedance_obs import __version__
 from seedance_obs.config import split_address
 from seedance_obs.errors import UsageError
+from seedance_obs.exporter.leaks_page import leaks_page, why_no_page
 from seedance_obs.exporter.view import GPU_LABELS, NodeView
 
 LOG = logging.getLogger(__name__)
@@ -25,11 +27,12 @@ REQUEST_TIMEOUT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: status, content type and body."""
+    """A response: status, content type and body; `fresh` is what no cache may keep."""
 
     status: int
     content_type: str
     body: bytes
+    fresh: bool = False
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -62,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = answer.body
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
+        if answer.fresh:
+            self.send_header("Cache-Control", "no-store")
         accepts_gzip = "gzip" in self.headers.get("Accept-Encoding", "")
         if accepts_gzip and len(body) >= GZIP_FROM_BYTES:
             body = gzip.compress(body, compresslevel=1)
@@ -89,6 +94,7 @@ class ScrapeServer(ThreadingHTTPServer):
         view: Callable[[], NodeView],
         healthy: Callable[[], bool],
         ready: Callable[[], bool],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         host, port = split_address(address, "server.address")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -103,6 +109,7 @@ class ScrapeServer(ThreadingHTTPServer):
         self._view = view
         self._healthy = healthy
         self._ready = ready
+        self._monotonic = monotonic
 
     @property
     def url(self) -> str:
@@ -120,13 +127,15 @@ class ScrapeServer(ThreadingHTTPServer):
             case "/metrics":
                 encode, content_type = choose_encoder(accept)
                 return Answer(200, content_type, encode(self._registry))
+            case "/leaks":
+                return _leaks(self._view(), self._monotonic())
             case "/-/healthy":
                 return _state(good=self._healthy(), name="healthy")
             case "/-/ready":
                 return _state(good=self._ready(), name="ready")
             case "/":
                 return Answer(200, "text/html; charset=utf-8", index_page(self._view()).encode())
-        return _text(404, "not here; try /metrics, /-/healthy, /-/ready or /\n")
+        return _text(404, "not here; try /metrics, /leaks, /-/healthy, /-/ready or /\n")
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is not an error of ours; anything else is."""
@@ -138,6 +147,13 @@ class ScrapeServer(ThreadingHTTPServer):
 
 def _state(*, good: bool, name: str) -> Answer:
     return _text(200, f"{name}\n") if good else _text(503, f"not {name}\n")
+
+
+def _leaks(view: NodeView, now: float) -> Answer:
+    reason = why_no_page(view)
+    if reason is not None:
+        return Answer(503, "text/plain; charset=utf-8", f"{reason}\n".encode(), fresh=True)
+    return Answer(200, "application/json", leaks_page(view, now).encode(), fresh=True)
 
 
 def _text(status: int, text: str) -> Answer:
@@ -157,8 +173,8 @@ th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px sol
 </style>
 <h1>Seedance GPU exporter</h1>
 <p>Node <b>{node}</b>, version {version}: {seen} of {expected} GPUs seen.</p>
-<nav><a href="/metrics">/metrics</a><a href="/-/healthy">/-/healthy</a>
-<a href="/-/ready">/-/ready</a></nav>
+<nav><a href="/metrics">/metrics</a><a href="/leaks">/leaks</a>
+<a href="/-/healthy">/-/healthy</a><a href="/-/ready">/-/ready</a></nav>
 <table><tr><th>Source<th>State</tr>{sources}</table>
 <div><table><tr><th>GPU<th>Model<th>PCI<th>NUMA<th>NVLink domain</tr>{gpus}</table></div>
 </html>

@@ -158,6 +158,7 @@ class IdleWindowView:
     seconds: float  # that it has been open, over all times
     workload: str = ""
     tenant: str = ""
+    reason: str = ""  # why it is closed, such as memory_in_use; empty while it is open
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,283 @@
+"""What the leak probes see: idle windows, the probe itself, and the worst suspects of each kind."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+
+from seedance_obs.exporter.registry import register
+from seedance_obs.exporter.view import LeakView, NodeView
+from seedance_obs.leaks.cost import costs_per_hour
+from seedance_obs.leaks.suspect import KINDS, Suspect
+from seedance_obs.topology.shown_text import printable
+
+WORKLOAD = ("workload", "tenant")
+SUSPECT = ("suspect", "kind")
+MOST_COMM_CHARACTERS = 64  # the longest that Linux shows, of a kernel worker
+# By evidence: the series that shows it, and what it means.
+EVIDENCE = {
+    "open_fds": ("seedance_leak_open_fds", "Files that a suspect's worst process has open."),
+    "fd_limit": (
+        "seedance_leak_fd_limit",
+        "Files that a suspect's worst process may have open: the soft limit of its own.",
+    ),
+    "growth_fds_per_second": (
+        "seedance_leak_fd_growth_per_second",
+        "Growth of a suspect's open files, by least squares over the latest window of its rule.",
+    ),
+    "exhaustion_seconds": (
+        "seedance_leak_exhaustion_seconds",
+        "Time until a suspect reaches its own limit of open files, if they go on growing so.",
+    ),
+    "anonymous_bytes": (
+        "seedance_leak_anonymous_memory_bytes",
+        "Anonymous memory of a suspect that is resident: no files, nothing shared.",
+    ),
+    "growth_bytes_per_second": (
+        "seedance_leak_anonymous_memory_growth_bytes_per_second",
+        "Growth of a suspect's anonymous memory while its workload or the node was idle, by least "
+        "squares over the latest window of its rule.",
+    ),
+    "gpu_memory_bytes": (
+        "seedance_leak_gpu_memory_bytes",
+        "GPU memory that a suspect holds, or that is in use though nobody holds it.",
+    ),
+}
+
+
+@register("leaks", "idle windows, leak probes, and the suspects: whose they are, what they cost")
+class LeaksCollector:
+    """Counts of all suspects, and the numbers of the worst ones of each kind."""
+
+    def collect(self, view: NodeView, now: float) -> Iterator[Metric]:
+        """The families of one scrape; nothing where nothing is probed."""
+        leaks = view.leaks
+        if leaks is None:
+            return
+        yield from _node_window(leaks)
+        yield from _workload_windows(leaks)
+        yield from _probe(leaks, now)
+        yield from _totals(leaks)
+        yield _costs(leaks)
+        shown = _shown(leaks)
+        yield _counts(leaks)
+        yield _hidden(leaks, shown)
+        yield from _identities(shown)
+        yield from _numbers(shown)
+
+
+def _node_window(leaks: LeakView) -> Iterator[Metric]:
+    is_open = GaugeMetricFamily(
+        "seedance_node_idle_window_open",
+        "1 while the node's idle window is open: CPU, memory and all GPUs have been quiet for "
+        "leaks.idle_seconds on end.",
+    )
+    seconds = CounterMetricFamily(
+        "seedance_node_idle_window_seconds",
+        "Time that the node's idle window has been open since this exporter started.",
+    )
+    for window in leaks.windows:
+        if not window.workload:
+            is_open.add_metric([], float(window.open))
+            seconds.add_metric([], window.seconds)
+    yield from (is_open, seconds)
+
+
+def _workload_windows(leaks: LeakView) -> Iterator[Metric]:
+    is_open = GaugeMetricFamily(
+        "seedance_workload_idle_window_open",
+        "1 while a workload's idle window is open: its own CPU use and its GPUs have been quiet "
+        "for leaks.idle_seconds on end.",
+        labels=WORKLOAD,
+    )
+    seconds = CounterMetricFamily(
+        "seedance_workload_idle_window_seconds",
+        "Time that a workload's idle window has been open since this exporter first saw it.",
+        labels=WORKLOAD,
+    )
+    for window in leaks.windows:
+        if window.workload:
+            labels = [window.workload, window.tenant]
+            is_open.add_metric(labels, float(window.open))
+            seconds.add_metric(labels, window.seconds)
+    yield from (is_open, seconds)
+
+
+def _probe(leaks: LeakView, now: float) -> Iterator[Metric]:
+    skipped = CounterMetricFamily(
+        "seedance_leak_probe_skipped",
+        "Probes that found the node's idle window closed and so judged no memory by it, by "
+        "reason: cpu, memory or gpu busy or unknown, a gap, or not quiet for long enough.",
+        labels=["reason"],
+    )
+    for reason, count in sorted(leaks.skipped.items()):
+        skipped.add_metric([reason], count)
+    yield skipped
+    for name, about, at in (
+        (
+            "seedance_leak_probe_age_seconds",
+            "Time since the last completed leak probe, at the moment of this scrape.",
+            leaks.probed_at,
+        ),
+        (
+            "seedance_leak_idle_probe_age_seconds",
+            "Time since the last leak probe that the node's idle window was open for.",
+            leaks.probed_in_window_at,
+        ),
+    ):
+        age = GaugeMetricFamily(name, about)
+        if at is not None:
+            age.add_metric([], max(0.0, now - at))
+        yield age
+    took = GaugeMetricFamily(
+        "seedance_leak_probe_cpu_seconds", "CPU time that the last leak probe took."
+    )
+    if leaks.probe_seconds is not None:
+        took.add_metric([], leaks.probe_seconds)
+    processes = GaugeMetricFamily(
+        "seedance_leak_probe_processes",
+        "Processes of the last leak probe by outcome: read, or why something of them could not be.",
+        labels=["outcome"],
+    )
+    for outcome, count in sorted(leaks.processes.items()):
+        processes.add_metric([outcome], count)
+    yield from (took, processes)
+
+
+def _totals(leaks: LeakView) -> Iterator[Metric]:
+    seconds = CounterMetricFamily(
+        "seedance_leak_gpu_seconds",
+        "GPU time that suspects have held or wasted since this exporter started, by kind.",
+        labels=["kind"],
+    )
+    energy = CounterMetricFamily(
+        "seedance_leak_gpu_energy_joules",
+        "Energy that GPUs have drawn for suspects since this exporter started, by kind.",
+        labels=["kind"],
+    )
+    for kind, passed in sorted(leaks.gpu_seconds.items()):
+        seconds.add_metric([kind], passed)
+    for kind, used_mj in sorted(leaks.gpu_energy_mj.items()):
+        energy.add_metric([kind], used_mj / 1000)
+    yield from (seconds, energy)
+
+
+def _costs(leaks: LeakView) -> Metric:
+    family = GaugeMetricFamily(
+        "seedance_leak_cost_per_hour",
+        "What all suspects of a kind cost an hour, in the currency of [prices]: power, as far as "
+        "it is known, times prices.kwh, and prices.gpu_hour for each board, which suspects on one "
+        "board bear in equal parts.",
+        labels=["kind", "currency"],
+    )
+    costs = costs_per_hour(
+        leaks.suspects, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
+    )
+    of_kind: dict[str, float] = {}
+    for suspect, cost in zip(leaks.suspects, costs, strict=True):
+        if cost is not None:
+            kind = suspect.finding.kind
+            of_kind[kind] = of_kind.get(kind, 0.0) + cost
+    for kind, cost in sorted(of_kind.items()):
+        family.add_metric([kind, leaks.currency], cost)
+    return family
+
+
+def _shown(leaks: LeakView) -> list[Suspect]:
+    """The first suspects of each kind, as many as are to be shown."""
+    seen: Counter[str] = Counter()
+    shown = []
+    for suspect in leaks.suspects:
+        seen[suspect.finding.kind] += 1
+        if seen[suspect.finding.kind] <= leaks.most_shown:
+            shown.append(suspect)
+    return shown
+
+
+def _counts(leaks: LeakView) -> Metric:
+    family = GaugeMetricFamily(
+        "seedance_leak_suspects",
+        "Suspects of each kind, those that are not shown one by one included.",
+        labels=["kind"],
+    )
+    if leaks.probed_at is not None:
+        counts = Counter(suspect.finding.kind for suspect in leaks.suspects)
+        for kind in KINDS:
+            family.add_metric([kind], counts[kind])
+    return family
+
+
+def _hidden(leaks: LeakView, shown: list[Suspect]) -> Metric:
+    family = GaugeMetricFamily(
+        "seedance_leak_suspects_hidden",
+        "Suspects of a kind that leaks.shown keeps from being shown one by one; only of kinds "
+        "that there are suspects of.",
+        labels=["kind"],
+    )
+    counts = Counter(suspect.finding.kind for suspect in leaks.suspects)
+    counts.subtract(suspect.finding.kind for suspect in shown)
+    for kind, count in sorted(counts.items()):
+        family.add_metric([kind], count)
+    return family
+
+
+def _identities(shown: list[Suspect]) -> Iterator[Metric]:
+    info = InfoMetricFamily(
+        "seedance_leak_suspect",
+        "A suspect, the worst of its processes (pid as this exporter sees it) and whose it is. "
+        "Rule: the preset that found it, of kinds that have several. Empty: not known, or none.",
+    )
+    started = GaugeMetricFamily(
+        "seedance_leak_suspect_start_time_seconds",
+        "Unix time at which a suspect was first seen to be one.",
+        labels=SUSPECT,
+    )
+    for suspect in shown:
+        info.add_metric([], _identity(suspect))
+        if suspect.started_unix > 0:
+            started.add_metric(_labels(suspect), suspect.started_unix)
+    yield from (info, started)
+
+
+def _identity(suspect: Suspect) -> dict[str, str]:
+    finding, process = suspect.finding, suspect.finding.process
+    return {
+        "suspect": suspect.name,
+        "kind": finding.kind,
+        "rule": finding.rule,
+        "gpu_uuid": finding.gpu_uuid,
+        "gpu_instance": "" if finding.gpu_instance is None else str(finding.gpu_instance),
+        "pid": "" if process is None else str(process.pid),
+        "comm": "" if process is None else printable(process.comm[:MOST_COMM_CHARACTERS]),
+        "workload": suspect.workload,
+        "tenant": suspect.tenant,
+    }
+
+
+def _numbers(shown: list[Suspect]) -> Iterator[Metric]:
+    for evidence, (name, about) in EVIDENCE.items():
+        family = GaugeMetricFamily(name, about, labels=SUSPECT)
+        for suspect in shown:
+            value = suspect.finding.evidence.get(evidence)
+            if value is not None and math.isfinite(value):
+                family.add_metric(_labels(suspect), value)
+        yield family
+    power = GaugeMetricFamily(
+        "seedance_leak_gpu_power_watts",
+        "GPU power that a suspect draws, on average over the last probes.",
+        labels=SUSPECT,
+    )
+    for suspect in shown:
+        if suspect.power_watts is not None:
+            power.add_metric(_labels(suspect), suspect.power_watts)
+    yield power
+
+
+def _labels(suspect: Suspect) -> list[str]:
+    return [suspect.name, suspect.finding.kind]

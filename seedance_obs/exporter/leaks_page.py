@@ -1,0 +1,142 @@
+"""`GET /leaks`: everything the leak probes see, as JSON for people and programs.
+
+Keys stay. What is not known is null, or absent from `evidence`; times on the exporter's own clock
+are told as ages. `seedance_obs.leaks.page` reads the page back.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from seedance_obs.exporter.view import GPU_LABELS, IdleWindowView, LeakView, NodeView
+from seedance_obs.leaks.cost import costs_per_hour
+from seedance_obs.leaks.suspect import ProcessName, Sandbox, Suspect
+from seedance_obs.workload import Workload
+
+Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | float | bool | None"
+IDENTITY = ("kind", "namespace", "pod", "container", "slurm_job", "user")
+
+
+def why_no_page(view: NodeView) -> str | None:
+    """The sentence for who asks for the page while there is none; None where there is one."""
+    if view.leaks is None:
+        return "nothing is probed for leaks here: set leaks.processes to gpu or all"
+    if view.leaks.probed_at is None:
+        return "no leak probe is complete yet: ask again in a moment"
+    return None
+
+
+def leaks_page(view: NodeView, now: float) -> str:
+    """The page, `now` being the monotonic time; an empty object where nothing is probed."""
+    page = {} if view.leaks is None else _page(view, view.leaks, now)
+    return json.dumps(page, indent=2, allow_nan=False) + "\n"
+
+
+def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
+    costs = costs_per_hour(
+        leaks.suspects, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
+    )
+    identities = {
+        shown.workload.key: _identity(shown.workload) for shown in view.attribution.workloads
+    }
+    indices = {
+        labels["gpu_uuid"]: labels["gpu"]
+        for labels in (dict(zip(GPU_LABELS, gpu.labels, strict=True)) for gpu in view.gpus)
+    }
+    return {
+        "node": _text(view.node_name),
+        "gpus": len(view.gpus),
+        "probe": {
+            "age_seconds": _age(leaks.probed_at, now),
+            "idle_age_seconds": _age(leaks.probed_in_window_at, now),
+            "cpu_seconds": _number(leaks.probe_seconds),
+            "processes": dict(sorted(leaks.processes.items())),
+            "skipped": dict(sorted(leaks.skipped.items())),
+        },
+        "idle_windows": [_window(window) for window in leaks.windows],
+        "most_shown": leaks.most_shown,
+        "suspects": [
+            {
+                **_suspect(suspect, now),
+                "workload_identity": identities.get(suspect.workload),
+                "gpu": indices.get(suspect.finding.gpu_uuid) or None,
+                "cost_per_hour": _number(cost),
+            }
+            for suspect, cost in zip(leaks.suspects, costs, strict=True)
+        ],
+        "gpu_seconds": dict(sorted(leaks.gpu_seconds.items())),
+        "gpu_energy_joules": {
+            kind: used_mj / 1000 for kind, used_mj in sorted(leaks.gpu_energy_mj.items())
+        },
+        "prices": {
+            "currency": _text(leaks.currency),
+            "kwh": _number(leaks.kwh_price),
+            "gpu_hour": _number(leaks.gpu_hour_price),
+        },
+    }
+
+
+def _window(window: IdleWindowView) -> dict[str, Json]:
+    return {
+        "workload": _text(window.workload),
+        "tenant": _text(window.tenant),
+        "open": window.open,
+        "reason": _text(window.reason),
+        "seconds": window.seconds,
+    }
+
+
+def _suspect(suspect: Suspect, now: float) -> dict[str, Json]:
+    finding = suspect.finding
+    return {
+        "name": _text(suspect.name),
+        "kind": finding.kind,
+        "rule": _text(finding.rule),
+        "age_seconds": _age(finding.since, now),
+        "started_unix": _number(suspect.started_unix or None),
+        "tenant": _text(suspect.tenant),
+        "workload": _text(suspect.workload),
+        "gpu_uuid": _text(finding.gpu_uuid),
+        "gpu_instance": finding.gpu_instance,
+        "process": None if finding.process is None else _process(finding.process),
+        "processes": [_process(process) for process in suspect.processes],
+        "sandbox": None if suspect.sandbox is None else _sandbox(suspect.sandbox),
+        "evidence": {
+            name: value for name, value in finding.evidence.items() if math.isfinite(value)
+        },
+        "power_watts": _number(suspect.power_watts),
+    }
+
+
+def _sandbox(sandbox: Sandbox) -> dict[str, Json]:
+    return {
+        "chain": [_process(process) for process in sandbox.chain],
+        "mount_namespace": sandbox.mount_namespace,
+        "net_namespace": sandbox.net_namespace,
+    }
+
+
+def _process(process: ProcessName) -> dict[str, Json]:
+    return {
+        "pid": process.pid,
+        "start_ticks": process.start_ticks,
+        "comm": _text(process.comm),
+    }
+
+
+def _identity(workload: Workload) -> dict[str, Json]:
+    return {name: _text(getattr(workload, name)) for name in IDENTITY}
+
+
+def _text(text: str) -> str | None:
+    """The text, null where it is empty; halves of characters, which no reader takes, replaced."""
+    return text.encode("utf-8", errors="replace").decode() or None
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _age(at: float | None, now: float) -> float | None:
+    return None if at is None else max(0.0, now - at)

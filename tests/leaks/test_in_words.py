@@ -1,0 +1,85 @@
+"""Numbers as a person reads them at night."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedance_obs.leaks.in_words import (
+    NEXT,
+    bytes_rate,
+    duration,
+    fds_rate,
+    money,
+    next_step,
+    number,
+    numbers,
+    percent,
+    size,
+)
+from seedance_obs.leaks.page import ToldSuspect
+from seedance_obs.leaks.suspect import KINDS
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [
+        (duration(0), "0 s"),
+        (duration(59.4), "59 s"),
+        (duration(59.6), "1 min"),
+        (duration(3_599.7), "1 h"),
+        (duration(6_728), "1 h 52 min"),
+        (duration(2 * 86_400 + 3 * 3_600), "2 d 3 h"),
+        (size(0), "0 B"),
+        (size(1_023), "1.0 KiB"),
+        (size(3.2 * 2**30), "3.2 GiB"),
+        (size(2.0**70), "1,048,576 PiB"),
+        (number(9.0), "9.0"),
+        (number(9.96), "10"),
+        (number(0.04), "0.04"),
+        (number(0.0004), "0.0004"),
+        (number(31_200), "31,200"),
+        (percent(0.001), "0.1 %"),
+        (percent(0.959), "96 %"),
+        (fds_rate(9.0), "9.0 fds/s"),
+        (fds_rate(0.05), "180 fds/h"),
+        (bytes_rate(50 * 2**20 / 3_600), "50 MiB/h"),
+        (money(0.0408, "EUR"), "0.04 EUR/h"),
+        (money(2.5, ""), "2.50 per hour"),
+        (money(0.0004, "EUR"), "0.0004 EUR/h"),
+    ],
+)
+def test_numbers_read_as_people_say_them(shown, wanted):
+    assert shown == wanted
+
+
+@given(st.floats(0, 2.0**59))
+def test_a_size_never_has_more_than_three_digits_before_its_point(size_bytes):
+    assert len(size(size_bytes).split()[0].split(".")[0]) <= 3
+
+
+def test_every_kind_says_what_to_do_next():
+    assert NEXT.keys() == KINDS.keys()
+    for kind in KINDS:
+        assert "{" not in next_step(kind, ToldSuspect("x", kind, 0.0))
+
+
+def test_evidence_that_has_no_words_yet_is_told_by_its_name():
+    suspect = ToldSuspect("x", "fd_growth", 60.0, evidence={"sockets": 12.0, "seconds": 60.0})
+    assert numbers(suspect, "") == ["sockets 12 for 1 min"]
+
+
+def test_every_number_that_detectors_agreed_on_has_words():
+    names = [
+        *("open_fds", "fd_limit", "growth_fds_per_second", "low_water_fds_per_second"),
+        *("exhaustion_seconds", "anonymous_bytes", "growth_bytes_per_second"),
+        *("low_water_bytes_per_second", "resident_bytes", "file_bytes", "shared_bytes"),
+        *("swap_bytes", "residency_ratio", "referenced_ratio", "gpu_memory_bytes", "samples"),
+        *("seconds", "sm_ratio", "dram_ratio", "utilization_ratio", "power_watts", "idle_watts"),
+    ]
+    suspect = ToldSuspect("x", "fd_growth", 60.0, evidence=dict.fromkeys(names, 1.0))
+    assert "_" not in " ".join(numbers(suspect, ""))
+
+
+def test_a_suspect_without_any_number_still_says_for_how_long():
+    suspect = ToldSuspect("x", "allocated_without_process", 2_700.0)
+    assert numbers(suspect, "") == ["nothing run for 45 min"]
