@@ -66,6 +66,7 @@ class CpuTimes:
         self._proc = Path(root) / "proc"
         self._cgroups = str(Path(root) / "sys/fs/cgroup")
         self._tick_us = 1_000_000 // ticks_per_second
+        self._trees: tuple[str, ...] = ()
         self._modes: list[int] | None = None
         self._meters: dict[str, dict[Hashable, int]] = {}
 
@@ -107,14 +108,19 @@ class CpuTimes:
     def _look(self, owners: Mapping[str, CpuOwner]) -> dict[str, dict[Hashable, int]]:
         """What each account shows now, by where it was found."""
         alone = _alone(owner.cgroup for owner in owners.values())
-        trees = hierarchies(self._cgroups, _CPUACCT) if alone else ()
+        if alone and not self._trees:
+            self._trees = hierarchies(self._cgroups, _CPUACCT)
         seen: dict[str, dict[Hashable, int]] = {}
+        told = 0
         for account, owner in owners.items():
-            usage = _cgroup_us(trees, owner.cgroup) if owner.cgroup in alone else None
+            usage = _cgroup_us(self._trees, owner.cgroup) if owner.cgroup in alone else None
             if usage is not None:
                 seen[account] = {owner.cgroup: usage}
+                told += 1
             elif found := dict(filter(None, map(self._process_us, owner.pids))):
                 seen[account] = found
+        if told < len(alone):
+            self._trees = ()  # where one is missing, look again for what is mounted
         return seen
 
     def _process_us(self, pid: int) -> tuple[Hashable, int] | None:
