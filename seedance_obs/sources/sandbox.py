@@ -66,7 +66,7 @@ class Sandboxes:
         chain = [first]
         while len(chain) < _LONGEST:
             parent = self._parent(chain[-1])
-            if parent is None or _is_outside(parent, chain[-1]):
+            if parent is None or parent in chain or _is_outside(parent, chain[-1]):
                 break
             chain.append(parent)
         return chain
