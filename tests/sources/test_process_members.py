@@ -217,6 +217,17 @@ def test_what_was_placed_elsewhere_is_the_end_of_a_tree(host: HostTree, cgroup: 
     assert members(host, owner(host, 41), 41) == {41, 44}
 
 
+def test_whose_a_session_is_is_asked_again_in_the_next_probe(host: HostTree) -> None:
+    host.start(41, SESSION)
+    host.start(42, SESSION, parent=41)
+    workload = owner(host, 41)
+    known = ProcessMembers(host.root)
+    assert known.of(workload, [41]) == {41, 42}
+    host.start(42, SESSION, parent=41, uid=1002)
+    known.refresh()
+    assert known.of(workload, [41]) == {41}
+
+
 def test_a_session_whose_user_cannot_be_read_is_left_out(host: HostTree) -> None:
     host.start(41, SESSION)
     host.start(42, SESSION, parent=41)

@@ -340,6 +340,9 @@ def test_a_process_that_dies_or_is_another_meanwhile_runs_nowhere(
     host.start(43, SESSION)
     meanwhile.then[43, 1] = lambda: host.start(43, SESSION, ticks=900)
     assert Sandboxes(host.root).of(43) is None
+    host.start(44, SESSION)
+    meanwhile.then[44, 3] = lambda: host.end(44)  # its chain is known by then
+    assert Sandboxes(host.root).of(44) is None
 
 
 def test_a_name_is_kept_as_it_is_whatever_is_in_it(host: HostTree) -> None:
