@@ -1,4 +1,4 @@
-"""The cgroups of a host as folders under any root: which pods there are, who runs in one.
+"""The cgroups of a host as folders under any root: which hierarchies and pods there are, who runs.
 
 Cgroup v2 is one tree at `/sys/fs/cgroup`, v1 has a tree for each controller there, a hybrid host
 both.
@@ -6,7 +6,7 @@ both.
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seedance_obs.sources.small_files import read_text
@@ -16,6 +16,25 @@ _V1 = ("memory", "pids", "devices", "freezer", "cpu,cpuacct", "cpu", "systemd")
 _DEPTH = 4  # job, step, user, task
 _FOLDERS = 32
 _PIDS_OF_FOLDER = 4
+_DEPTH_OF_ALL = 16  # a container may have systemd, and its users' containers, inside
+_FOLDERS_OF_ALL = 1024
+_MOST_PROCESSES = 65_536
+
+
+def hierarchies(top: str, controllers: Iterable[str] | None = None) -> tuple[str, ...]:
+    """Where a host's cgroup hierarchies are mounted, given its `/sys/fs/cgroup`.
+
+    Args:
+        top: The folder; on a host with cgroup v2 alone it is the one hierarchy.
+        controllers: The v1 trees that are wanted, in this order; the unified tree of a hybrid host
+            comes after them. None: the top, and every tree below it by name.
+    """
+    if os.path.exists(f"{top}/cgroup.controllers"):
+        return (top,)
+    if controllers is None:
+        return (top, *_children(top))
+    trees = (f"{top}/{name}" for name in (*controllers, "unified"))
+    return tuple(tree for tree in trees if os.path.isdir(tree)) or (top,)
 
 
 class CgroupTree:
@@ -26,18 +45,26 @@ class CgroupTree:
 
     def folder(self, path: str) -> str | None:
         """The folder of a cgroup by its path; None where this host shows no such cgroup."""
+        return next(self.folders(path), None)
+
+    def folders(self, path: str) -> Iterator[str]:
+        """The folders of a cgroup in every hierarchy that has one of its path."""
         inner = path.strip("/")
         if not inner or ".." in inner.split("/"):
-            return None
-        folders = (os.path.join(tree, inner) for tree in self._trees())
-        return next((folder for folder in folders if os.path.isdir(folder)), None)
+            return iter(())
+        folders = (f"{tree}/{inner}" for tree in hierarchies(self._root, _V1))
+        return filter(os.path.isdir, folders)
 
     def pod(self, uid: str) -> str | None:
         """The folder of a pod, by the layouts of both of the kubelet's cgroup drivers."""
+        return next(self.pods(uid), None)
+
+    def pods(self, uid: str) -> Iterator[str]:
+        """The folders of a pod in every hierarchy that has one."""
         if not uid or not uid.replace("-", "").isalnum():
-            return None
+            return iter(())
         folders = (folder for top in self._pods() for folder in _of_pod(top, uid))
-        return next((folder for folder in folders if os.path.isdir(folder)), None)
+        return filter(os.path.isdir, folders)
 
     def pod_alive(self, uid: str) -> bool | None:
         """Whether the pod has a cgroup now; None where no pods' cgroups can be seen."""
@@ -45,15 +72,9 @@ class CgroupTree:
             return True
         return False if any(map(_listable, self._pods())) else None
 
-    def _trees(self) -> Iterator[str]:
-        if os.path.exists(os.path.join(self._root, "cgroup.controllers")):
-            yield self._root
-            return
-        yield from (os.path.join(self._root, name) for name in (*_V1, "unified"))
-
     def _pods(self) -> Iterator[str]:
         """The folders that hold all pods; a kubelet with a root of its own (kind) has its name."""
-        for tree in self._trees():
+        for tree in hierarchies(self._root, _V1):
             for parent, prefix in (("", ""), ("kubelet.slice", "kubelet-"), ("kubelet", "")):
                 for name in (f"{prefix}kubepods.slice", "kubepods"):
                     folder = os.path.join(tree, parent, name)
@@ -67,16 +88,30 @@ def first_processes(folder: str) -> list[int]:
     Every cgroup inside gives its lowest pids only: a runtime starts first what lives longest (the
     pause process of a pod, the batch script of a job), and a workload may have thousands.
     """
-    return list(itertools.chain.from_iterable(map(_lowest_pids, _inside(folder))))
+    inside = _inside(folder, depth=_DEPTH, most=_FOLDERS)
+    lowest = (sorted(pids)[:_PIDS_OF_FOLDER] for pids in map(_pids, inside))
+    return list(itertools.chain.from_iterable(lowest))
 
 
-def _inside(folder: str) -> list[str]:
+def all_processes(folder: str) -> frozenset[int]:
+    """The pids of a cgroup and of those inside it; empty where unreadable.
+
+    Not those of a pid namespace that this reader does not see, nor what is nested or multiplied
+    beyond what a workload has any use for.
+    """
+    inside = _inside(folder, depth=_DEPTH_OF_ALL, most=_FOLDERS_OF_ALL)
+    pids = itertools.chain.from_iterable(map(_pids, inside))
+    return frozenset(itertools.islice(pids, _MOST_PROCESSES))
+
+
+def _inside(folder: str, *, depth: int, most: int) -> list[str]:
     """A cgroup and those inside it, the outer before the inner."""
     found = level = [folder]
-    for _ in range(_DEPTH):
-        level = [inner for outer in level for inner in _children(outer)][:_FOLDERS]
+    for _ in range(depth):
+        inner = itertools.chain.from_iterable(map(_children, level))
+        level = list(itertools.islice(inner, most - len(found)))
         found = [*found, *level]
-    return found[:_FOLDERS]
+    return found
 
 
 def _children(folder: str) -> list[str]:
@@ -87,13 +122,10 @@ def _children(folder: str) -> list[str]:
         return []
 
 
-def _lowest_pids(folder: str) -> list[int]:
-    text = read_text(f"{folder}/cgroup.procs") or ""
-    # A process of a pid namespace that this reader does not see is listed as 0.
-    pids = {
-        int(word) for word in text.split() if word.isdecimal() and word.isascii() and len(word) < 11
-    }
-    return sorted(pids - {0})[:_PIDS_OF_FOLDER]
+def _pids(folder: str) -> set[int]:
+    """The processes of one cgroup; one whose pid namespace this reader does not see reads 0."""
+    words = (read_text(f"{folder}/cgroup.procs") or "").split()
+    return {int(w) for w in words if w.isdecimal() and w.isascii() and len(w) < 11} - {0}
 
 
 def _of_pod(top: str, uid: str) -> Iterator[str]:

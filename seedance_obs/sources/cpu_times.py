@@ -5,11 +5,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from seedance_obs.sources.cgroup_tree import hierarchies
 from seedance_obs.sources.small_files import read_bytes
 
-# Where a cgroup's folder may lie below /sys/fs/cgroup: unified; version 1; hybrid. A unified
-# hierarchy tells the CPU time of every cgroup, whether or not the controller is enabled in it.
-_HIERARCHIES = ("", "cpuacct", "cpu,cpuacct", "unified")
+# The v1 trees that tell the CPU time of a cgroup. A unified one tells it of every cgroup, whether
+# or not the controller is enabled in it.
+_CPUACCT = ("cpuacct", "cpu,cpuacct")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # places in the first line of /proc/stat, see proc(5)
 _HEAD_BYTES = 4096
 _COUNTED = 8  # guest and guest_nice, which follow, are inside user and nice
@@ -65,6 +66,7 @@ class CpuTimes:
         self._proc = Path(root) / "proc"
         self._cgroups = str(Path(root) / "sys/fs/cgroup")
         self._tick_us = 1_000_000 // ticks_per_second
+        self._trees: tuple[str, ...] = ()
         self._modes: list[int] | None = None
         self._meters: dict[str, dict[Hashable, int]] = {}
 
@@ -106,26 +108,20 @@ class CpuTimes:
     def _look(self, owners: Mapping[str, CpuOwner]) -> dict[str, dict[Hashable, int]]:
         """What each account shows now, by where it was found."""
         alone = _alone(owner.cgroup for owner in owners.values())
+        if alone and not self._trees:
+            self._trees = hierarchies(self._cgroups, _CPUACCT)
         seen: dict[str, dict[Hashable, int]] = {}
+        told = 0
         for account, owner in owners.items():
-            usage = self._cgroup_us(owner.cgroup) if owner.cgroup in alone else None
+            usage = _cgroup_us(self._trees, owner.cgroup) if owner.cgroup in alone else None
             if usage is not None:
                 seen[account] = {owner.cgroup: usage}
+                told += 1
             elif found := dict(filter(None, map(self._process_us, owner.pids))):
                 seen[account] = found
+        if told < len(alone):
+            self._trees = ()  # where one is missing, look again for what is mounted
         return seen
-
-    def _cgroup_us(self, cgroup: str) -> int | None:
-        for hierarchy in _HIERARCHIES:
-            folder = f"{self._cgroups}/{hierarchy}{cgroup}"
-            if hierarchy in ("", "unified"):
-                usage = _usage_usec(_head(f"{folder}/cpu.stat"))
-            else:
-                text = _head(f"{folder}/cpuacct.usage").strip()
-                usage = int(text) // 1000 if text.isdigit() else None
-            if usage is not None:
-                return usage
-        return None
 
     def _process_us(self, pid: int) -> tuple[Hashable, int] | None:
         """A process, told from another of its number by its start, and its time."""
@@ -134,6 +130,18 @@ class CpuTimes:
             return (pid, int(fields[19])), (int(fields[11]) + int(fields[12])) * self._tick_us
         except (IndexError, ValueError):
             return None
+
+
+def _cgroup_us(trees: Iterable[str], cgroup: str) -> int | None:
+    for tree in trees:
+        if tree.endswith(_CPUACCT):
+            text = _head(f"{tree}{cgroup}/cpuacct.usage").strip()
+            usage = int(text) // 1000 if text.isdigit() else None
+        else:
+            usage = _usage_usec(_head(f"{tree}{cgroup}/cpu.stat"))
+        if usage is not None:
+            return usage
+    return None
 
 
 def _advance(now: Mapping[Hashable, int], before: Mapping[Hashable, int], *, whole: bool) -> int:

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from seedance_obs.sources.cgroup_tree import hierarchies
 from seedance_obs.sources.hami_region import HEAD_BYTES, parse_region
 from seedance_obs.sources.quota_variables import hami_quotas, limiting_variables, mps_quotas
 from seedance_obs.sources.quotas import Quota, parse_gpu_quota
@@ -149,14 +150,7 @@ class QuotaReader:
         known = self._bases.fresh(None, now - _FILE_SECONDS)
         if known is not None:
             return known
-        bases = [self._cgroups]
-        if not os.path.exists(f"{self._cgroups}/cgroup.controllers"):
-            try:
-                with os.scandir(self._cgroups) as entries:
-                    bases += sorted(e.path for e in entries if e.is_dir(follow_symlinks=False))
-            except OSError:
-                pass
-        return self._bases.keep(None, tuple(bases), now)
+        return self._bases.keep(None, hierarchies(self._cgroups), now)
 
     def _level(self, folder: str, now: float) -> _Level:
         known = self._levels.fresh(folder, now - _FILE_SECONDS)

@@ -43,15 +43,29 @@ class HostTree:
         group: int | None = None,
         uid: int = 1001,
         environment: tuple[str, ...] = (),
+        parent: int = 1,
+        session: int | None = None,
+        comm: str = "python3 -m",
+        flags: int = 0,
+        namespaces: tuple[int, int] | None = None,
     ) -> None:
-        """Start a process; None keeps it out of cgroup.procs, as if that were unreadable."""
+        """Start a process; None keeps it out of cgroup.procs, as if that were unreadable.
+
+        `namespaces` are the inodes of its mount and its network namespace; without, they may not
+        be read.
+        """
         group = pid if group is None else group
-        after = " ".join(["0"] * 15)
-        stat = f"{pid} (python3 -m) R 1 {group} {pid} {after} {ticks} 0 0\n"
+        session = pid if session is None else session
+        after = f"0 0 {flags} {' '.join(['0'] * 12)}"
+        stat = f"{pid} ({comm}) R {parent} {group} {session} {after} {ticks} 0 0\n"
         self.write(f"proc/{pid}/stat", stat)
         self.write(f"proc/{pid}/status", f"Name:\tpython3\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
         self.write(f"proc/{pid}/environ", "\0".join(environment))
         self.write(f"proc/{pid}/cgroup", f"0::{cgroup or '/'}\n")
+        for kind, inode in zip(("mnt", "net"), namespaces or (), strict=False):
+            link = self.write(f"proc/{pid}/ns/{kind}", "")
+            link.unlink()
+            link.symlink_to(f"{kind}:[{inode}]")
         if cgroup:
             self.join(pid, cgroup)
 

@@ -98,6 +98,17 @@ def test_the_time_of_a_cgroup_is_found_in_every_hierarchy(tmp_path, file, per_us
     assert used(reader.read(owners)) == {"a": 7_500}
 
 
+def test_a_hierarchy_that_is_mounted_late_is_found(tmp_path):
+    reader, owners = times(tmp_path), {"a": CpuOwner(POD)}
+    stat(tmp_path, 0, 0, 0, 0)
+    reader.read(owners)
+    place = tmp_path / f"sys/fs/cgroup/cpuacct{POD}/cpuacct.usage"
+    write(place, "5000000\n")
+    reader.read(owners)
+    write(place, "7000000\n")
+    assert used(reader.read(owners)) == {"a": 2_000}
+
+
 def test_what_is_seen_first_is_noted_and_what_began_since_counts_whole(tmp_path):
     reader = times(tmp_path)
     stat(tmp_path, 0, 0, 0, 0)

@@ -1,0 +1,111 @@
+"""Real processes that are related as a test wants, and end when it does."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+_BEGINNING = """
+import ctypes, json, os, sys, threading
+
+def tell(**told):
+    os.write(1, json.dumps(told).encode() + b"\\n")
+
+def rest():
+    while os.read(0, 1): pass
+
+def child(act=rest):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        finally:
+            os._exit(0)
+    return pid
+
+def child_of_child():
+    r, w = os.pipe()
+    def middle():
+        os.write(w, str(child()).encode())
+    os.waitpid(child(middle), 0)
+    return int(os.read(r, 32))
+
+def adopt_orphans():
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+"""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The first process, and what it tells, a line of JSON at a time."""
+
+    first: subprocess.Popen[bytes]
+    _stdin: IO[bytes]
+    _stdout: IO[bytes]
+
+    @property
+    def pid(self) -> int:
+        return self.first.pid
+
+    def told(self) -> dict[str, int]:
+        line = self._stdout.readline()
+        assert line, "the first process has failed"
+        found: dict[str, int] = json.loads(line)
+        return found
+
+    def poke(self) -> None:
+        """Give a byte to whoever reads one."""
+        self._stdin.write(b".")
+        self._stdin.flush()
+
+
+@contextmanager
+def family(program: str, *wrapper: str) -> Iterator[Family]:
+    """Run a program of `child`, `tell` and so on in a session of its own; `rest` ends with it."""
+    command = [*wrapper, sys.executable, "-I", "-S", "-c", _BEGINNING + program]
+    first = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert first.stdin is not None
+    assert first.stdout is not None
+    with first, first.stdin, first.stdout:  # closing its input is what ends it
+        try:
+            yield Family(first, first.stdin, first.stdout)
+        finally:
+            first.stdin.close()
+
+
+@contextmanager
+def numbered(pid: int, *command: str) -> Iterator[subprocess.Popen[bytes] | None]:
+    """A process with this very pid, which must be free; None where none can be had."""
+    found = None
+    for _ in range(20):
+        try:
+            with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+                last.write(str(pid - 1))
+        except OSError:
+            break
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        if started.pid == pid:
+            found = started
+            break
+        started.kill()
+        started.wait()
+    try:
+        yield found
+    finally:
+        if found is not None:
+            found.kill()
+            found.wait()
+
+
+def can_unshare() -> bool:
+    """Whether this machine lets us make namespaces."""
+    if os.geteuid() != 0:
+        return False
+    made = subprocess.run(["unshare", "--mount", "--net", "true"], check=False, capture_output=True)
+    return made.returncode == 0
