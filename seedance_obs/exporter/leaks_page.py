@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from seedance_obs.exporter.view import GPU_LABELS, IdleWindowView, LeakView, NodeView
-from seedance_obs.leaks.cost import costs_per_hour
+from seedance_obs.leaks.cost import cost_per_hour
 from seedance_obs.leaks.suspect import ProcessName, Sandbox, Suspect
 from seedance_obs.workload import Workload
 
@@ -34,9 +34,6 @@ def leaks_page(view: NodeView, now: float) -> str:
 
 
 def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
-    costs = costs_per_hour(
-        leaks.suspects, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
-    )
     identities = {
         shown.workload.key: _identity(shown.workload) for shown in view.attribution.workloads
     }
@@ -61,9 +58,13 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
                 **_suspect(suspect, now),
                 "workload_identity": identities.get(suspect.workload),
                 "gpu": indices.get(suspect.finding.gpu_uuid) or None,
-                "cost_per_hour": _number(cost),
+                "cost_per_hour": _number(
+                    cost_per_hour(
+                        suspect, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
+                    )
+                ),
             }
-            for suspect, cost in zip(leaks.suspects, costs, strict=True)
+            for suspect in leaks.suspects
         ],
         "gpu_seconds": dict(sorted(leaks.gpu_seconds.items())),
         "gpu_energy_joules": {

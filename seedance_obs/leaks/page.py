@@ -130,7 +130,7 @@ def _suspect(data: Mapping[str, Any]) -> ToldSuspect:
 def _process(data: Mapping[str, Any]) -> ProcessName:
     return ProcessName(
         pid=_needed(data, "pid", int),
-        start_ticks=_needed(data, "start_ticks", int),
+        start_ticks=_maybe(data, "start_ticks", int),
         comm=_text(data, "comm"),
     )
 

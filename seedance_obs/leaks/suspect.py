@@ -86,7 +86,10 @@ class Suspect:
         workload: The key of the workload, empty where unknown.
         tenant: Who pays, empty where unknown.
         started_unix: Unix seconds at which it was first seen so.
-        power_watts: What it draws, on average over the last probes; None where unknown.
+        power_watts: What it draws of the board, on average over the last two minutes, by the
+            books. Suspects of one account on one board share its draw equally, so that they add up.
+            None where unknown.
+        gpu_share: The part of the board's time (0 to 1) that is booked to it, in the same way.
     """
 
     name: str
@@ -97,3 +100,4 @@ class Suspect:
     tenant: str = ""
     started_unix: float = 0.0
     power_watts: float | None = None
+    gpu_share: float | None = None

@@ -96,6 +96,7 @@ def suspect(kind: str, number: int = 0, **changes: object) -> Suspect:
         tenant="team-vision" if number % 2 == 0 else "genomics",
         started_unix=1_732_990_000.0,
         power_watts=68.0 if kind in ON_A_GPU else None,
+        gpu_share=1.0 if kind in ON_A_GPU else None,
     )
     return replace(whole, **changes)
 

@@ -179,23 +179,15 @@ def test_only_what_holds_a_gpu_costs_gpu_hours():
     assert {kind for _, kind in found} == GPU_KINDS == ON_A_GPU
 
 
-def test_suspects_on_one_board_bear_its_hour_together():
-    """Else a board of two suspects would cost twice its price."""
-    on_zero = [suspect("pseudo_idle_context"), suspect("dead_pid_memory", 8)]
+def test_a_gpu_hour_is_priced_by_the_part_that_is_booked_to_the_suspect():
     leaks = leak_view(
-        *on_zero, suspect("pseudo_idle_context", 1), kwh_price=None, gpu_hour_price=2.0
+        suspect("pseudo_idle_context", gpu_share=0.25),
+        suspect("pseudo_idle_context", 1),
+        suspect("dead_pid_memory", 8, gpu_share=None),
+        kwh_price=None,
+        gpu_hour_price=2.0,
     )
-    assert scraped(leaks)["seedance_leak_cost_per_hour"] == {
-        ("EUR", "pseudo_idle_context"): 3.0,
-        ("EUR", "dead_pid_memory"): 1.0,
-    }
-
-
-def test_a_suspect_whose_board_is_not_known_has_one_of_its_own():
-    two = [suspect("allocated_without_process", number) for number in range(2)]
-    lost = [replace(one, finding=replace(one.finding, gpu_uuid="")) for one in two]
-    leaks = leak_view(*lost, kwh_price=None, gpu_hour_price=2.0)
-    assert list(scraped(leaks)["seedance_leak_cost_per_hour"].values()) == [4.0]
+    assert scraped(leaks)["seedance_leak_cost_per_hour"] == {("EUR", "pseudo_idle_context"): 2.5}
 
 
 def test_a_name_made_to_harm_is_a_short_harmless_label():

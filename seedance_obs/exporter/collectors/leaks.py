@@ -13,7 +13,7 @@ from prometheus_client.core import (
 
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import LeakView, NodeView
-from seedance_obs.leaks.cost import costs_per_hour
+from seedance_obs.leaks.cost import cost_per_hour
 from seedance_obs.leaks.suspect import KINDS, Suspect
 from seedance_obs.topology.shown_text import printable
 
@@ -171,16 +171,16 @@ def _totals(leaks: LeakView) -> Iterator[Metric]:
 def _costs(leaks: LeakView) -> Metric:
     family = GaugeMetricFamily(
         "seedance_leak_cost_per_hour",
-        "What all suspects of a kind cost an hour, in the currency of [prices]: power, as far as "
-        "it is known, times prices.kwh, and prices.gpu_hour for each board, which suspects on one "
-        "board bear in equal parts.",
+        "What all suspects of a kind cost an hour, in the currency of [prices]: their power times "
+        "prices.kwh, and the part of a GPU that is booked to them times prices.gpu_hour, as far as "
+        "either is known.",
         labels=["kind", "currency"],
     )
-    costs = costs_per_hour(
-        leaks.suspects, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
-    )
     of_kind: dict[str, float] = {}
-    for suspect, cost in zip(leaks.suspects, costs, strict=True):
+    for suspect in leaks.suspects:
+        cost = cost_per_hour(
+            suspect, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
+        )
         if cost is not None:
             kind = suspect.finding.kind
             of_kind[kind] = of_kind.get(kind, 0.0) + cost

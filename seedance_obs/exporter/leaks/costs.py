@@ -1,6 +1,6 @@
 """What GPU suspects cost: the energy and time that the books give to whom they are booked to."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class Costs:
     def __init__(self) -> None:
         self._meters: dict[Place, deque[Spent]] = {}
         self._suspect: frozenset[tuple[str, Place]] = frozenset()
-        self.gpu_seconds: Counter[str] = Counter()
+        self.gpu_seconds: defaultdict[str, float] = defaultdict(float)
         self.gpu_energy_mj: Counter[str] = Counter()
 
     def advance(self, books: AttributionView, findings: Iterable[Finding], now: float) -> None:
@@ -45,15 +45,17 @@ class Costs:
                     self.gpu_energy_mj[kind] += after.millijoules - before.millijoules
         self._suspect = suspect
 
-    def power_watts(self, finding: Finding) -> float | None:
-        """What a suspect's account draws of its board, on average over the last two minutes."""
-        meter = self._meters.get(place_of(finding))
+    def draw(self, place: Place) -> tuple[float | None, float | None]:
+        """The watts and the part of the board of an account, on average over two minutes."""
+        meter = self._meters.get(place)
         if not meter or len(meter) < 2:
-            return None
+            return None, None
         before, after = meter[0], meter[-1]
+        seconds = after.at - before.at
+        share = (after.microseconds - before.microseconds) / 1e6 / seconds
         if before.millijoules is None or after.millijoules is None:
-            return None
-        return (after.millijoules - before.millijoules) / 1000 / (after.at - before.at)
+            return None, share
+        return (after.millijoules - before.millijoules) / 1000 / seconds, share
 
     def _read(self, books: AttributionView, now: float) -> None:
         read = _spent(books, now)
@@ -78,9 +80,9 @@ def _spent(books: AttributionView, now: float) -> Mapping[Place, Spent]:
         energy = balance.active_mj + balance.reserved_mj if account.metered else None
         time = balance.active_us + balance.reserved_us
         found[account.gpu_uuid, account.account] = Spent(now, energy, time)
-    for account in books.tenants:
-        if account.tenant == UNALLOCATED:
-            balance = account.balance
-            energy = balance.reserved_mj if account.metered else None
-            found[account.gpu_uuid, UNALLOCATED] = Spent(now, energy, balance.reserved_us)
+    for tenant in books.tenants:
+        if tenant.tenant == UNALLOCATED:
+            balance = tenant.balance
+            energy = balance.reserved_mj if tenant.metered else None
+            found[tenant.gpu_uuid, UNALLOCATED] = Spent(now, energy, balance.reserved_us)
     return found

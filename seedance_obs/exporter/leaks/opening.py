@@ -11,7 +11,8 @@ from seedance_obs.exporter.leaks.warm import WarmServers
 from seedance_obs.exporter.leaks.watch import LeakParts, LeakWatch, Prices
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.exporter.leaks.windows import Windows
-from seedance_obs.leaks.board_watch import BoardLimits, BoardWatch
+from seedance_obs.leaks.board_detectors import BoardLimits
+from seedance_obs.leaks.board_watch import BoardWatch
 from seedance_obs.leaks.growth_rules import read_growth_rules
 from seedance_obs.sources.cpu_times import CpuTimes
 from seedance_obs.sources.host_load import MemoryUse

@@ -135,11 +135,7 @@ class ProcessFindings:
         """The findings of memory with how much of it was used lately; one is read a probe."""
         if self._referenced_memory is None:
             return found
-        keys = {
-            (f.process.pid, f.process.start_ticks): None
-            for f in found
-            if f.process is not None and f.kind in ("anonymous_growth", "sparse_residency")
-        }
+        keys = dict.fromkeys(filter(None, map(_key_of_memory, found)))
         self._referenced = {k: r for k, r in self._referenced.items() if k in keys}
         due = next((key for key in keys if key not in self._referenced), None)
         if due is not None:
@@ -147,12 +143,19 @@ class ProcessFindings:
         return [self._with_reference(finding) for finding in found]
 
     def _with_reference(self, finding: Finding) -> Finding:
-        process = finding.process
-        key = (process.pid, process.start_ticks) if process is not None else None
-        ratio = self._referenced.get(key) if key is not None else None
-        if ratio is None or finding.kind not in ("anonymous_growth", "sparse_residency"):
+        key = _key_of_memory(finding)
+        ratio = None if key is None else self._referenced.get(key)
+        if ratio is None:
             return finding
         return replace(finding, evidence={**finding.evidence, "referenced_ratio": ratio})
+
+
+def _key_of_memory(finding: Finding) -> Key | None:
+    """The process of a finding that concerns memory."""
+    process = finding.process
+    if finding.kind not in ("anonymous_growth", "sparse_residency") or process is None:
+        return None
+    return None if process.start_ticks is None else (process.pid, process.start_ticks)
 
 
 def _finding(kind: str, key: Key, growth: Growth, evidence: Mapping[str, float]) -> Finding:

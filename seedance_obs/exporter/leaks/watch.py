@@ -141,7 +141,7 @@ class LeakWatch:
             on_boards = parts.boards.findings(now)
         findings = [self._named(finding, account_of) for finding in (*findings, *on_boards)]
         parts.costs.advance(books, findings, now)
-        suspects = parts.whose.suspects(findings, roll, power_of=parts.costs.power_watts, now=now)
+        suspects = parts.whose.suspects(findings, roll, draw_of=parts.costs.draw, now=now)
         outcomes = Counter(reading.outcomes)
         if not trusted and on_gpus:
             outcomes["no_host_pids"] = len(on_gpus)

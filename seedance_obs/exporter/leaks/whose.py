@@ -1,9 +1,11 @@
 """From findings to suspects: whose a finding is, and which findings are one and the same."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from seedance_obs.exporter.leaks.costs import Place, place_of
 from seedance_obs.exporter.leaks.roll import OnGpus
 from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
 from seedance_obs.sources.sandbox import Sandboxes, tree_of
@@ -33,20 +35,23 @@ class Whose:
         findings: Iterable[Finding],
         roll: Mapping[str, OnGpus],
         *,
-        power_of: Callable[[Finding], float | None],
+        draw_of: Callable[[Place], tuple[float | None, float | None]],
         now: float,
     ) -> tuple[Suspect, ...]:
-        """The suspects, kind by kind, the worst of each first."""
+        """The suspects, kind by kind, the worst of each first.
+
+        `draw_of` tells the watts of an account on a board and its part of the board.
+        """
         groups: defaultdict[Hashable, list[tuple[Finding, Sandbox | None]]] = defaultdict(list)
         for finding in findings:
             sandbox = self._sandbox(finding.process)
             groups[_group(finding, sandbox)].append((finding, sandbox))
         found = [
-            self._suspect(sorted(group, key=_weight, reverse=True), roll, power_of, now)
+            self._suspect(sorted(group, key=_weight, reverse=True), roll, now)
             for group in groups.values()
         ]
         self._started = {suspect.name: suspect.started_unix for suspect in found}
-        return tuple(sorted(found, key=_rank))
+        return tuple(sorted(_with_draw(found, draw_of), key=_rank))
 
     def _sandbox(self, process: ProcessName | None) -> Sandbox | None:
         return self._sandboxes.of(process.pid) if process is not None else None
@@ -55,7 +60,6 @@ class Whose:
         self,
         group: list[tuple[Finding, Sandbox | None]],
         roll: Mapping[str, OnGpus],
-        power_of: Callable[[Finding], float | None],
         now: float,
     ) -> Suspect:
         finding, sandbox = group[0]
@@ -71,7 +75,21 @@ class Whose:
             workload=owner.workload.key if owner else "",
             tenant=owner.tenant if owner else "",
             started_unix=self._started.get(name, self._wall() - (now - since)),
-            power_watts=power_of(finding) if finding.gpu_uuid else None,
+        )
+
+
+def _with_draw(
+    suspects: Sequence[Suspect], draw_of: Callable[[Place], tuple[float | None, float | None]]
+) -> Iterator[Suspect]:
+    """The suspects with what they draw of their boards; those of one account share it."""
+    places = Counter(place_of(suspect.finding) for suspect in suspects)
+    for suspect in suspects:
+        place = place_of(suspect.finding)
+        watts, share = draw_of(place) if place[0] else (None, None)
+        yield replace(
+            suspect,
+            power_watts=None if watts is None else watts / places[place],
+            gpu_share=None if share is None else share / places[place],
         )
 
 

@@ -101,12 +101,6 @@ class Windows:
         with self._lock:
             return self._node.open
 
-    @property
-    def node_reason(self) -> str:
-        """Why the node's window is closed, of `idle_window.REASONS`; empty while it is open."""
-        with self._lock:
-            return self._node.reason
-
     def open_accounts(self) -> frozenset[str]:
         """The accounts whose windows were open at the last probe."""
         with self._lock:
@@ -121,10 +115,16 @@ class Windows:
     def view(self, shown: Container[str] | None = None) -> tuple[IdleWindowView, ...]:
         """The node's window, then those of the `shown` accounts (None: of all) by their names."""
         with self._lock:
-            node = IdleWindowView(self._node.open, self._node.open_seconds)
+            node = IdleWindowView(
+                self._node.open, self._node.open_seconds, reason=self._node.reason
+            )
             workloads = (
                 IdleWindowView(
-                    window.open, window.open_seconds, workload_of(account), tenant_of(account)
+                    window.open,
+                    window.open_seconds,
+                    workload_of(account),
+                    tenant_of(account),
+                    window.reason,
                 )
                 for account, window in self._workloads.items()
                 if shown is None or account in shown

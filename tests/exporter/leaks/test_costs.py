@@ -57,15 +57,15 @@ def test_power_is_the_mean_of_the_last_two_minutes():
         energy = 400_000 * min(at, 150) + 70_000 * max(0, at - 150)
         costs.advance(books(energy, 0, 0, 0), [], float(at))
     assert watts == 70
-    assert costs.power_watts(IDLE) == pytest.approx(70.0)
+    assert costs.draw(("GPU-a", JOB)) == pytest.approx((70.0, 0.0))
 
 
 def test_the_power_of_a_board_without_a_meter_is_unknown():
     costs = Costs()
     for at in (0.0, 15.0, 30.0):
         costs.advance(books(0, 0, 0, 0, metered=False), [IDLE], at)
-    assert costs.power_watts(IDLE) is None
-    assert costs.power_watts(ORPHAN) is None
+    assert costs.draw(("GPU-a", JOB)) == (None, 0.0)
+    assert costs.draw(("GPU-b", UNALLOCATED)) == (None, 0.0)
     assert not costs.gpu_energy_mj
 
 
@@ -74,4 +74,4 @@ def test_an_account_that_left_the_books_is_forgotten():
     for at in (0, 15, 30):
         costs.advance(books(100 * at, 0, 0, 0), [IDLE], float(at))
     costs.advance(AttributionView(), [IDLE], 45.0)
-    assert costs.power_watts(IDLE) is None
+    assert costs.draw(("GPU-a", JOB)) == (None, None)

@@ -85,6 +85,10 @@ class Node:
         for _ in range(times):
             self.probe(**load)
 
+    @property
+    def reason(self) -> str:
+        return self.windows.view()[0].reason
+
     def opened(self) -> tuple[bool, frozenset[str]]:
         return self.windows.node_open, self.windows.open_accounts()
 
@@ -97,10 +101,10 @@ def node(tmp_path) -> Node:
 def test_all_windows_open_after_five_quiet_minutes_on_real_files(node):
     node.probes(TO_OPEN - 1)
     assert node.opened() == (False, frozenset())
-    assert node.windows.node_reason == "warming_up"
+    assert node.reason == "warming_up"
     node.probe()
     assert node.opened() == (True, {A, B})
-    assert node.windows.node_reason == ""
+    assert node.reason == ""
     node.probes(2)
     assert node.windows.view() == (
         IdleWindowView(open=True, seconds=30.0),
@@ -113,14 +117,14 @@ def test_models_in_host_memory_keep_the_nodes_window_closed_and_no_workloads(nod
     node.memory_ratio = 0.6
     node.probes(TO_OPEN)
     assert node.opened() == (False, {A, B})
-    assert node.windows.node_reason == "memory_in_use"
+    assert node.reason == "memory_in_use"
 
 
 def test_memory_that_is_not_told_keeps_the_nodes_window_closed(node):
     node.memory_ratio = None
     node.probes(TO_OPEN)
     assert node.opened() == (False, {A, B})
-    assert node.windows.node_reason == "memory_unknown"
+    assert node.reason == "memory_unknown"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +151,7 @@ def test_one_busy_second_of_a_gpu_between_two_probes_closes_and_restarts(node):
     node.on[A].activity["G0"] = node.gpus["G0"] = 0.0
     node.probe()
     assert node.opened() == (False, {B})
-    assert node.windows.node_reason == "gpu_busy"
+    assert node.reason == "gpu_busy"
     node.probes(TO_OPEN - 1)
     assert node.opened() == (False, {B})
     node.probe()
@@ -173,7 +177,7 @@ def test_a_board_that_did_not_tell_for_one_second_is_unknown_in_that_probe(node)
     node.gpus["G0"] = node.on[A].activity["G0"] = 0.0
     node.probe()
     assert node.opened() == (False, {B})
-    assert node.windows.node_reason == "gpu_unknown"
+    assert node.reason == "gpu_unknown"
 
 
 def test_a_workload_that_one_look_did_not_see_is_unknown_in_that_probe(node):
@@ -197,7 +201,7 @@ def test_a_lost_board_is_unknown_to_the_node_and_nothing_to_those_on_others(node
     del node.gpus["G3"]
     node.probes(TO_OPEN)
     assert node.opened() == (False, {A, B})
-    assert node.windows.node_reason == "gpu_unknown"
+    assert node.reason == "gpu_unknown"
 
 
 class Bare:
@@ -222,7 +226,7 @@ class Bare:
 def test_a_driver_that_never_answered_is_no_node_without_gpus(tmp_path, setting, told):
     bare = Bare(tmp_path, node_expected_gpus=setting)
     bare.probes(TO_OPEN + 1, expected=told)
-    assert bare.windows.node_reason == "gpu_unknown"
+    assert bare.reason == "gpu_unknown"
 
 
 def test_a_node_without_gpus_needs_cpu_and_memory_only(tmp_path):
@@ -234,7 +238,7 @@ def test_a_node_without_gpus_needs_cpu_and_memory_only(tmp_path):
 def test_without_any_note_the_gpus_are_unknown(tmp_path):
     bare = Bare(tmp_path)
     bare.probes(TO_OPEN + 1, noted=False)
-    assert bare.windows.node_reason == "gpu_unknown"
+    assert bare.reason == "gpu_unknown"
 
 
 def test_notes_that_stay_away_are_believed_for_as_long_as_readings_are(node):
@@ -243,7 +247,7 @@ def test_notes_that_stay_away_are_believed_for_as_long_as_readings_are(node):
         node.ticks["idle"] += 1600
         node.write()
         node.windows.probe(node.now + age, node.owners)
-        assert node.windows.node_reason == expected
+        assert node.reason == expected
     assert node.opened() == (False, frozenset())
 
 
@@ -254,7 +258,7 @@ def test_a_second_of_silence_between_notes_that_is_too_long_is_unknown(tmp_path)
     node.now += 31
     node.probe()
     assert node.opened() == (False, frozenset())
-    assert node.windows.node_reason == "gpu_unknown"
+    assert node.reason == "gpu_unknown"
 
 
 def test_probes_that_stay_away_are_a_gap(node):
@@ -264,14 +268,14 @@ def test_probes_that_stay_away_are_a_gap(node):
         node.note()
     node.probe()
     assert node.opened() == (False, frozenset())
-    assert node.windows.node_reason == "gap"
+    assert node.reason == "gap"
 
 
 def test_a_counter_of_the_hosts_cpus_that_steps_back_is_unknown(node):
     node.probes(TO_OPEN, cpus=1.0)
     node.ticks["busy"] = 0
     node.probe()
-    assert node.windows.node_reason == "cpu_unknown"
+    assert node.reason == "cpu_unknown"
     assert not node.windows.node_open
 
 
@@ -293,7 +297,7 @@ def test_times_of_the_host_that_cannot_be_read_are_unknown_to_all(node):
     node.put("proc/stat", "")
     node.windows.probe(node.now + 15, node.owners)
     assert node.opened() == (False, frozenset())
-    assert node.windows.node_reason == "cpu_unknown"
+    assert node.reason == "cpu_unknown"
 
 
 def test_accounts_that_go_are_forgotten_and_begin_anew(node):
