@@ -90,23 +90,16 @@ def _node_window(leaks: LeakView) -> Iterator[Metric]:
 
 
 def _workload_windows(leaks: LeakView) -> Iterator[Metric]:
-    is_open = GaugeMetricFamily(
-        "seedance_workload_idle_window_open",
-        "1 while a workload's idle window is open: its own CPU use and its GPUs have been quiet "
-        "for leaks.idle_seconds on end.",
-        labels=WORKLOAD,
-    )
     seconds = CounterMetricFamily(
         "seedance_workload_idle_window_seconds",
-        "Time that a workload's idle window has been open since this exporter first saw it.",
+        "Time that a workload's idle window has been open since this exporter first saw it: its "
+        "own CPU use and its GPUs had been quiet for leaks.idle_seconds on end. Absent until then.",
         labels=WORKLOAD,
     )
     for window in leaks.windows:
-        if window.workload:
-            labels = [window.workload, window.tenant]
-            is_open.add_metric(labels, float(window.open))
-            seconds.add_metric(labels, window.seconds)
-    yield from (is_open, seconds)
+        if window.workload and (window.open or window.seconds):
+            seconds.add_metric([window.workload, window.tenant], window.seconds)
+    yield seconds
 
 
 def _probe(leaks: LeakView, now: float) -> Iterator[Metric]:

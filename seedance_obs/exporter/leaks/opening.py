@@ -10,7 +10,7 @@ from seedance_obs.exporter.leaks.sights import Sights
 from seedance_obs.exporter.leaks.warm import WarmServers
 from seedance_obs.exporter.leaks.watch import LeakParts, LeakWatch, Prices
 from seedance_obs.exporter.leaks.whose import Whose
-from seedance_obs.exporter.leaks.windows import Windows
+from seedance_obs.exporter.leaks.windows import MOST_MISSED_PROBES, Windows
 from seedance_obs.leaks.board_detectors import BoardLimits
 from seedance_obs.leaks.board_watch import BoardWatch
 from seedance_obs.leaks.growth_rules import read_growth_rules
@@ -67,6 +67,7 @@ def _process_limits(settings: NodeSettings) -> ProcessLimits:
         fd_limit_ratio=settings.leaks_fd_limit_ratio,
         residency_ratio=settings.leaks_residency_ratio,
         residency_least_bytes=settings.leaks_residency_least_bytes,
+        gap_seconds=MOST_MISSED_PROBES * settings.leaks_interval_seconds,
     )
 
 

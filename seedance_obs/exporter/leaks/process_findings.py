@@ -14,8 +14,6 @@ from seedance_obs.sources.process_memory import (
 )
 from seedance_obs.sources.process_probe import Counts
 
-MANY_FDS = 1000
-LARGE_SHARE = 0.2  # of the process's own limit, where that is less
 FEW_FDS = 200  # below these no limit is asked for: soft limits are seldom under 256
 
 Key = tuple[int, int]  # pid and start
@@ -30,6 +28,7 @@ class ProcessLimits:
     fd_limit_ratio: float
     residency_ratio: float
     residency_least_bytes: int
+    gap_seconds: float  # between two probes: growth is not judged over a longer one
 
 
 class ProcessFindings:
@@ -41,8 +40,8 @@ class ProcessFindings:
         """Take where to read, and what reads how much memory was used lately, if that is wanted."""
         self._root = root
         self._limits = limits
-        self._fds = GrowthWatch(limits.fd_growth)
-        self._memory = GrowthWatch(limits.memory_growth)
+        self._fds = GrowthWatch(limits.fd_growth, gap_seconds=limits.gap_seconds)
+        self._memory = GrowthWatch(limits.memory_growth, gap_seconds=limits.gap_seconds)
         self._since: dict[tuple[str, Key], float] = {}  # what is near a limit, or sparse
         self._referenced: dict[Key, float | None] = {}  # None: tried in vain
         self._referenced_memory = referenced
@@ -76,9 +75,8 @@ class ProcessFindings:
     def _growing_fds(self, fds: Mapping[Key, int], now: float) -> Iterator[Finding]:
         for key, growths in self._fds.growing(now).items():
             limit = read_fd_limit(self._root, key[0])
-            least = MANY_FDS if limit is None else min(MANY_FDS, LARGE_SHARE * limit)
             for growth in growths:
-                if growth.level < least:
+                if not growth.matters(limit):
                     continue
                 evidence = {
                     "open_fds": float(fds[key]),

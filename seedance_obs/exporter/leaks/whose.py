@@ -54,7 +54,11 @@ class Whose:
         return tuple(sorted(_with_draw(found, draw_of), key=_rank))
 
     def _sandbox(self, process: ProcessName | None) -> Sandbox | None:
-        return self._sandboxes.of(process.pid) if process is not None else None
+        """Where a process runs; None where nobody can look, or another has its pid by now."""
+        sandbox = None if process is None else self._sandboxes.of(process.pid)
+        if sandbox is None or process is None:
+            return None
+        return sandbox if sandbox.chain[0].start_ticks == process.start_ticks else None
 
     def _suspect(
         self,

@@ -226,7 +226,7 @@ class Bare:
 def test_a_driver_that_never_answered_is_no_node_without_gpus(tmp_path, setting, told):
     bare = Bare(tmp_path, node_expected_gpus=setting)
     bare.probes(TO_OPEN + 1, expected=told)
-    assert bare.reason == "gpu_unknown"
+    assert bare.windows.view()[0].reason == "gpu_unknown"
 
 
 def test_a_node_without_gpus_needs_cpu_and_memory_only(tmp_path):
@@ -238,7 +238,7 @@ def test_a_node_without_gpus_needs_cpu_and_memory_only(tmp_path):
 def test_without_any_note_the_gpus_are_unknown(tmp_path):
     bare = Bare(tmp_path)
     bare.probes(TO_OPEN + 1, noted=False)
-    assert bare.reason == "gpu_unknown"
+    assert bare.windows.view()[0].reason == "gpu_unknown"
 
 
 def test_notes_that_stay_away_are_believed_for_as_long_as_readings_are(node):

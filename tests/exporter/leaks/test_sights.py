@@ -1,0 +1,114 @@
+import pytest
+
+from seedance_obs.exporter.books.seats import Seat
+from seedance_obs.exporter.leaks.sights import Alive, Sights
+from seedance_obs.exporter.leaks.warm import WarmServers
+from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.sources.readings import GpuProcess, ProcessUse, VgpuInstance
+from tests.exporter.books.boards import JOB, VISION, board, instance, reading, running
+
+WAITS, WORKS = "ml\x1fvision", "ml\x1fjob"
+PYTHON = ProcessName(7, 700, "python3")
+
+
+@pytest.fixture
+def sights():
+    made = Sights(WarmServers(["comm=tritonserver"]))
+    made.know({7: Alive(PYTHON, alive=True)}, trusted=True)
+    return made
+
+
+def seat(account, workload, gpu, *pids, place=None) -> Seat:
+    return Seat(account, workload, gpu, place, tuple(pids), 1, None)
+
+
+def sight(sights, gpu, *seats, watts=None):
+    (found,) = sights.of([gpu], seats, {gpu.uuid: watts})
+    return found
+
+
+def test_a_board_is_told_with_its_readings_and_who_is_on_it(sights):
+    readings = {
+        "memory_used_bytes": reading(3e9),
+        "utilization_ratio": reading(0.5, at=4.0),
+        "sm_active_ratio": reading(0.1, at=3.0, source="dcgm"),
+        "memory_busy_ratio": reading(0.02),
+        "power_watts": reading(90.0),
+        "power_limit_watts": reading(700.0),
+    }
+    gpu = board(listed_at=5.0, readings=readings, processes=running(7, memory_bytes=2**30))
+    found = sight(sights, gpu, seat(WORKS, JOB, gpu, 7), watts=70.0)
+    assert (found.at, found.activity_at, found.memory_used_bytes) == (5.0, 3.0, 3_000_000_000)
+    assert (found.sm_active_ratio, found.dram_active_ratio) == (0.1, 0.02)
+    assert (found.power_watts, found.idle_watts, found.limit_watts) == (90.0, 70.0, 700.0)
+    (context,) = found.contexts
+    assert (context.process, context.account, context.memory_bytes) == (PYTHON, WORKS, 2**30)
+    assert (context.sm_ratio, context.alive, context.warm) == (None, True, False)
+
+
+def test_where_the_driver_tells_of_processes_one_it_leaves_out_did_nothing(sights):
+    use = (ProcessUse(7, 0.25, 0.1),)
+    gpu = board(processes=running(7, 8), process_use=use)
+    by_pid = {context.process.pid: context for context in sight(sights, gpu).contexts}
+    assert (by_pid[7].sm_ratio, by_pid[7].dram_ratio) == (0.25, 0.1)
+    assert (by_pid[8].sm_ratio, by_pid[8].dram_ratio) == (0.0, None)
+    assert by_pid[8].process == ProcessName(8, None)
+    assert by_pid[8].alive is None
+
+
+def test_display_servers_and_declared_servers_may_wait(sights):
+    triton = ProcessName(8, 1, "tritonserver")
+    sights.know({7: Alive(PYTHON, alive=True), 8: Alive(triton, alive=True)}, trusted=True)
+    gpu = board(processes=(*running(7, 8), GpuProcess(9, 1, graphics=True)))
+    warm = {context.process.pid: context.warm for context in sight(sights, gpu).contexts}
+    assert warm == {7: False, 8: True, 9: True}
+
+
+def test_whoever_was_given_a_board_and_runs_nothing_is_an_idle_holder(sights):
+    gpu = board(processes=running(7))
+    seats = [seat(WORKS, JOB, gpu, 7), seat(WAITS, VISION, gpu)]
+    assert sight(sights, gpu, *seats).idle_holders == (WAITS,)
+
+
+def test_while_a_process_is_nobodys_no_holder_is_called_idle(sights):
+    gpu = board(processes=running(7, 8))
+    seats = [seat(WORKS, JOB, gpu, 7), seat(WAITS, VISION, gpu)]
+    assert sight(sights, gpu, *seats).idle_holders == ()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "fields"),
+    [
+        (False, {"processes": ()}),
+        (True, {"processes": None}),
+        (True, {"processes": (), "vgpus": (VgpuInstance("v"),)}),
+    ],
+    ids=["no host pids", "no list", "vGPU host"],
+)
+def test_a_list_that_says_nothing_is_none(sights, trusted, fields):
+    sights.know({}, trusted=trusted)
+    gpu = board(**fields)
+    found = sight(sights, gpu, seat(WAITS, VISION, gpu))
+    assert found.contexts is None
+    assert found.idle_holders == ()
+
+
+def test_before_the_first_probe_no_list_is_trusted():
+    gpu = board(processes=())
+    assert sight(Sights(WarmServers([])), gpu).contexts is None
+
+
+def test_each_mig_instance_is_a_place_of_its_own(sights):
+    one, two = instance(1, 3, memory_used_bytes=5.0, engine_active_ratio=0.4), instance(2, 4)
+    gpu = board(
+        mig=(one, two),
+        readings={"power_watts": reading(90.0)},
+        processes=(GpuProcess(7, 1, gpu_instance=1), GpuProcess(8, 1, gpu_instance=2)),
+    )
+    seats = [seat(WORKS, JOB, gpu, 7, place=one), seat(WAITS, VISION, gpu, 8, place=two)]
+    first, second = sights.of([gpu], seats, {gpu.uuid: 70.0})
+    assert (first.gpu_instance, second.gpu_instance) == (1, 2)
+    assert [context.process.pid for context in first.contexts] == [7]
+    assert [context.account for context in second.contexts] == [WAITS]
+    assert (first.memory_used_bytes, first.utilization_ratio) == (5, 0.4)
+    assert (first.power_watts, first.idle_watts) == (None, None)
