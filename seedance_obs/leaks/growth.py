@@ -13,6 +13,9 @@ series leaks when all of these hold, over windows that slide by a sixth of their
 - it was watched for five windows. What climbs from birth cannot be told from a sawtooth that has
   not been reset yet: one with a period up to five windows never is mistaken for a leak.
 
+So a leak in a series that was steady before is found two to three windows after it began, and
+three windows late where it is no faster than the rule's rate.
+
 A finding ends at once when the low-water mark falls, else a window after all of it held last: a
 plateau ends it after one window and a bucket or two.
 """
