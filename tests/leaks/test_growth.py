@@ -123,19 +123,37 @@ def test_a_fast_leak_is_told_to_have_begun_when_it_did():
 def test_what_is_given_back_between_any_two_notes_counts(odd):
     watch = GrowthWatch([FAST])
     for number in range(400):
-        watch.note(15 * number, {"it": 1000 if number % 2 == odd else 1000 + 135 * number})
+        watch.note(15 * number, {"it": 1000 if number % 2 == odd else 1000 + 400 * number})
         assert watch.growing(15 * number) == {}
 
 
 @pytest.mark.parametrize("peak_at", [20, 21])
 def test_one_high_note_is_remembered(peak_at):
     watch = GrowthWatch([FAST])
-    for number in range(400):
+    for number in range(600):
         level = 1000 + 135 * number
         watch.note(15 * number, {"it": 40_000 if number == peak_at else level})
         if watch.growing(15 * number):
             break
-    assert level - 12 * 135 > 40_000
+    assert level - 12 * 135 > 40_000 + (40_000 - 3970) / 2
+
+
+def test_the_past_is_forgotten_after_forty_windows():
+    begin = 300 + 43 * 180
+
+    def course(at: float) -> float:
+        return leak(9, begin)(at) + (100_000 if at == 300 else 0)
+
+    assert times_found(course, begin + 600)[0] - begin <= 540
+
+
+def test_growth_must_go_beyond_the_peak_by_half_of_the_deepest_fall():
+    def course(at: float) -> float:
+        return leak(9, STEADY)(at) + (5000 if at == 300 else 0) - (600 if at == 600 else 0)
+
+    found = next(found for _, found in watched(course, HOUR) if found)
+    beyond = 6000 + 5600 / 2
+    assert beyond < found[0].level - 9 * 180 <= beyond + 9 * 45
 
 
 def test_when_growth_began_does_not_change_while_it_lasts():

@@ -5,6 +5,7 @@ import pytest
 from tests.bench.leak_estimators import (
     JUDGES,
     RHOS,
+    SERIES,
     delays,
     leak_begins,
     leaks,
@@ -19,7 +20,9 @@ from tests.bench.leak_estimators import (
 
 @pytest.mark.parametrize("rho", RHOS)
 def test_at_most_one_window_of_noise_in_a_hundred_is_taken_for_a_leak(rho):
-    assert share_at_any(ours(noises(rho, seed=7))) <= 0.01
+    says = ours(noises(rho, seed=7))
+    for first in range(0, len(says), SERIES):  # of each standard deviation on its own
+        assert share_at_any(says[first : first + SERIES]) <= 0.01
 
 
 def test_a_random_walk_is_taken_for_a_leak_at_times_and_seldom():
