@@ -8,30 +8,26 @@ series leaks when all of these hold, over windows that slide by a sixth of their
 - the line through the latest window rises at the rate or faster;
 - the lowest values of three windows in a row rise at the rate or faster from the first to the
   last, and at half of it or faster from each to the next: one step, or two, never do all this;
-- the lowest value of the latest window is above the highest of the time before the three windows:
-  a sawtooth that was seen to fall from there once does not get there;
+- the lowest value of the latest window is above the highest of the time before the three windows,
+  by half of the deepest fall of that time at least: a sawtooth that was seen to fall once does not
+  get there, and noise that wanders seldom goes so far beyond where it was;
 - it was watched for five windows. What climbs from birth cannot be told from a sawtooth that has
   not been reset yet: one with a period up to five windows never is mistaken for a leak.
+
+So a leak in a series that was steady before is found two to three windows after it began, and
+three windows late where it is no faster than the rule's rate.
 
 A finding ends at once when the low-water mark falls, else a window after all of it held last: a
 plateau ends it after one window and a bucket or two.
 """
 
-import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from seedance_obs.leaks.growth_buckets import BUCKETS, GROWN, WATCHED, Series, slope_weights
 from seedance_obs.leaks.growth_rules import GrowthRule
 
-BUCKETS = 6  # of a window
-GROWN = 3 * BUCKETS
-WATCHED = 5 * BUCKETS
-# Peaks are forgotten after 20 to 40 windows. At windows of two hours that is more than a day, so
-# what comes and goes with the hours of a day is not taken for a leak.
-REMEMBERED = 20 * BUCKETS
 LIMIT_SHARE = 0.2
-
-Bucket = tuple[int, int, float]  # the lowest, the highest and the mean of its values
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,40 +97,6 @@ class GrowthWatch:
         return found
 
 
-class _Series:
-    """One series by one rule: the bucket that is being filled, those before it, and the peaks."""
-
-    __slots__ = ("age", "buckets", "high", "low", "older_peak", "peak", "total")
-
-    def __init__(self, value: int) -> None:
-        self.low = self.high = self.total = value
-        self.buckets: list[Bucket] = []  # of three windows at most, the latest last
-        self.age = 0  # buckets that were closed
-        self.peak = self.older_peak = -math.inf  # of what was before these
-
-    def close(self, notes: int, value: int) -> None:
-        """Close the bucket after so many notes, and begin the next with a value."""
-        buckets = self.buckets
-        bucket = (self.low, self.high, self.total / notes)
-        # Most series are flat: equal buckets are kept as one object.
-        buckets.append(buckets[-1] if buckets and buckets[-1] == bucket else bucket)
-        self.age += 1
-        if len(buckets) > GROWN:
-            self._remember(buckets.pop(0)[1])
-        self.low = self.high = self.total = value
-
-    def _remember(self, high: int) -> None:
-        if self.age % REMEMBERED == 0:
-            self.older_peak, self.peak = self.peak, high
-        elif high > self.peak:
-            self.peak = high
-
-    def low_waters(self) -> tuple[int, int, int]:
-        """The lowest values of the three windows, the latest last."""
-        lows = [bucket[0] for bucket in self.buckets]
-        return min(lows[:BUCKETS]), min(lows[BUCKETS:-BUCKETS]), min(lows[-BUCKETS:])
-
-
 class _Finding:
     """What was found of a series, after how many buckets it was so last, and its level now."""
 
@@ -157,7 +119,7 @@ class _RuleWatch:
     def __init__(self, rule: GrowthRule, now: float) -> None:
         self.findings: dict[Hashable, _Finding] = {}
         self._rule = rule
-        self._series: dict[Hashable, _Series] = {}
+        self._series: dict[Hashable, Series] = {}
         self._begins: list[float] = []  # of the closed buckets of three windows
         self._times: list[float] = []  # the mean times of the notes of a window's buckets
         self._weights: list[float] = []  # of these buckets' means in the slope
@@ -193,7 +155,7 @@ class _RuleWatch:
         for key, value in values.items():
             series = found.get(key)
             if series is None:
-                found[key] = _Series(value)
+                found[key] = Series(value)
                 continue
             series.total += value
             if value < series.low:
@@ -208,7 +170,7 @@ class _RuleWatch:
         for key, value in values.items():
             series = found.get(key)
             if series is None:
-                found[key] = _Series(value)
+                found[key] = Series(value)
                 continue
             series.close(notes, value)
             # The lowest value of the last bucket rules out most series at once.
@@ -219,13 +181,13 @@ class _RuleWatch:
     def _count_bucket(self, now: float) -> None:
         self._begins = [*self._begins, self._begin][-GROWN:]
         self._times = [*self._times, self._begin + self._seconds / self._notes][-BUCKETS:]
-        self._weights = _slope_weights(self._times)
+        self._weights = slope_weights(self._times)
         self._closed += 1
         self._begin = now
 
-    def _judge(self, key: Hashable, series: _Series, level: int) -> None:
+    def _judge(self, key: Hashable, series: Series, level: int) -> None:
         first, second, latest = series.low_waters()
-        if latest <= max(series.peak, series.older_peak):
+        if latest <= series.past():
             return
         rate, begins = self._rule.per_second, self._begins
         risen = (latest - first) / (begins[-BUCKETS] - begins[0])
@@ -242,7 +204,7 @@ class _RuleWatch:
         growth = Growth(self._rule, slope, risen, since, level)
         self.findings[key] = _Finding(growth, self._closed)
 
-    def _since(self, key: Hashable, series: _Series, lowest: int) -> float:
+    def _since(self, key: Hashable, series: Series, lowest: int) -> float:
         if key in self.findings:
             return self.findings[key].growth.since
         return max(
@@ -258,13 +220,3 @@ class _RuleWatch:
             _, before, latest = self._series[key].low_waters()
             if latest < before or self._closed - finding.held_at > BUCKETS:
                 del self.findings[key]
-
-
-def _slope_weights(times: list[float]) -> list[float]:
-    """What to multiply the values at these times with, so that their sum is the slope per second.
-
-    That is the least-squares line's: the covariance of time and value over the variance of time.
-    """
-    middle = sum(times) / len(times)
-    variance = sum((time - middle) ** 2 for time in times)
-    return [(time - middle) / variance for time in times] if variance else []

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seedance_obs.leaks.growth import GrowthWatch
-from seedance_obs.leaks.growth_rules import GrowthRule, read_growth_rules
+from seedance_obs.leaks.growth_rules import GrowthRule, Unit, read_growth_rules
 from tests.leaks.growth_series import ar1, leak, sampled, sawtooth, step
 
 EVERY = 15  # seconds
@@ -46,15 +46,13 @@ def fast_rule() -> GrowthRule:
     return read_growth_rules(["fast=8/s,3m"], "fds")[0]
 
 
-def ours(
-    batch: Sequence[Samples], rule: GrowthRule | None = None, every: float = EVERY
-) -> list[Says]:
+def ours(batch: Sequence[Samples], rule: GrowthRule | None = None) -> list[Says]:
     """What the exporter's own watch says of series that are noted together."""
-    watch = GrowthWatch([rule or fast_rule()], gap_seconds=4 * every)
+    watch = GrowthWatch([rule or fast_rule()], gap_seconds=4 * EVERY)
     says: list[Says] = [[] for _ in batch]
     for number, values in enumerate(zip(*batch, strict=True)):
-        watch.note(number * every, dict(enumerate(values)))
-        growing = watch.growing(number * every)
+        watch.note(number * EVERY, dict(enumerate(values)))
+        growing = watch.growing(number * EVERY)
         for key, said in enumerate(says):
             said.append(key in growing)
     return says
@@ -118,8 +116,8 @@ JUDGES: dict[str, Judge] = {
 
 
 def noises(rho: float, seed: int = 1) -> list[list[int]]:
-    """Series of AR(1) noise of every deviation; of ρ = 1, random walks of every step."""
-    rng = random.Random(f"{seed} {rho}")  # noqa: S311
+    """Series of AR(1) noise of every deviation; where rho is 1, random walks of every step."""
+    rng = random.Random(f"{seed} {rho}")
     spreads = STEPS if rho == 1 else DEVIATIONS
     return [ar1(rng, rho, spread, HOURS_2, base=BASE) for spread in spreads for _ in range(SERIES)]
 
@@ -150,17 +148,17 @@ def steps() -> list[list[int]]:
     return [sampled(step(2000, time), EVERY, HOURS_2) for time in times]
 
 
-def leak_begins(per_second: float = 9) -> list[float]:
+def leak_begins() -> list[float]:
     """When the leaks of `leaks` begin."""
     return [2400 + 2.5 * number for number in range(72)]
 
 
-def leaks(per_second: float = 9, deviation: float = 0) -> list[list[int]]:
-    """Leaks that begin in steady processes, at times that differ by a few seconds."""
-    rng = random.Random(3)  # noqa: S311
+def leaks(deviation: float = 0) -> list[list[int]]:
+    """Leaks of 9/s that begin in steady processes, at times that differ by a few seconds."""
+    rng = random.Random(3)
     found = []
     for begin in leak_begins():
-        clean = sampled(leak(per_second, begin), EVERY, HOURS_2)
+        clean = sampled(leak(9, begin), EVERY, HOURS_2)
         noise = ar1(rng, 0.5, deviation, HOURS_2, base=0)
         found.append([value + more for value, more in zip(clean, noise, strict=True)])
     return found
@@ -173,6 +171,15 @@ def delays(says: Sequence[Says], begins: Sequence[float]) -> list[float]:
         after = (at * EVERY - begin for at, yes in enumerate(said) if yes and at * EVERY >= begin)
         found.append(next(after, float("inf")))
     return found
+
+
+def slow_delay(entry: str, unit: Unit, per_second: float) -> float:
+    """The worst delay of ours in hours, of leaks that begin in series just old enough."""
+    rule = read_growth_rules([entry], unit)[0]
+    begins = [5 * rule.window_seconds + rule.window_seconds * part / 36 for part in range(7)]
+    count = int(9 * rule.window_seconds / EVERY)
+    batch = [sampled(leak(per_second, begin), EVERY, count) for begin in begins]
+    return max(delays(ours(batch, rule), begins)) / 3600
 
 
 def noise_row(name: str, batch: Sequence[Samples]) -> list[str]:
@@ -218,6 +225,9 @@ def main() -> None:
     table.add_row(*delay_row("leak of 9/s from birth", newborn, [0.0] * len(newborn)))
     Console(width=150).print(table)
     sys.stdout.write(
+        f"ours, of 0.1/s, by 0.05/s over 2 h: {slow_delay('slow=0.05/s,2h', 'fds', 0.1):.1f} h\n"
+        "ours, of 50 MB/h, by 32 MiB/h over 20 min: "
+        f"{slow_delay('fast=32MiB/h,20m', 'bytes', 50e6 / 3600):.1f} h\n"
         "A random walk has no level to come back to: it does climb to new heights for minutes on "
         "end,\nand while it does, nothing in its past tells it from a leak.\n"
     )

@@ -28,9 +28,9 @@ def leak(per_second: float, begin: float, end: float = float("inf")) -> Course:
 
 
 def ar1(rng: random.Random, rho: float, spread: float, count: int, *, base: int) -> list[int]:
-    """Noise that remembers a share ρ of itself from one sample to the next.
+    """Noise that remembers a share rho of itself from one sample to the next.
 
-    Its standard deviation is `spread`, and it begins as it goes on. With ρ = 1 it is a random
+    Its standard deviation is `spread`, and it begins as it goes on. Where rho is 1 it is a random
     walk, and `spread` is the standard deviation of its steps.
     """
     fresh = spread * (sqrt(1 - rho * rho) if rho < 1 else 1)
