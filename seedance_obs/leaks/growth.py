@@ -23,11 +23,14 @@ plateau ends it after one window and a bucket or two.
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from seedance_obs.leaks.growth_buckets import BUCKETS, GROWN, WATCHED, Series, slope_weights
 from seedance_obs.leaks.growth_rules import GrowthRule
 
 LIMIT_SHARE = 0.2
+
+Key = TypeVar("Key", bound=Hashable)  # what names a series
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Growth:
         return limit is not None and self.level >= LIMIT_SHARE * limit
 
 
-class GrowthWatch:
+class GrowthWatch(Generic[Key]):
     """Watches many series by a few rules.
 
     Args:
@@ -68,10 +71,10 @@ class GrowthWatch:
     def __init__(self, rules: Iterable[GrowthRule], *, gap_seconds: float = 60.0) -> None:
         self._rules = tuple(rules)
         self._gap_seconds = gap_seconds
-        self._watches: tuple[_RuleWatch, ...] = ()
+        self._watches: tuple[_RuleWatch[Key], ...] = ()
         self._last: float | None = None
 
-    def note(self, now: float, values: Mapping[Hashable, int]) -> None:
+    def note(self, now: float, values: Mapping[Key, int]) -> None:
         """Take the values of all series at one time; a series that is not among them ends.
 
         Args:
@@ -85,9 +88,9 @@ class GrowthWatch:
             watch.note(now, values)
         self._last = now
 
-    def growing(self, now: float) -> Mapping[Hashable, tuple[Growth, ...]]:
+    def growing(self, now: float) -> Mapping[Key, tuple[Growth, ...]]:
         """The series that grow like a leak, each with what its rules found, in their order."""
-        found: dict[Hashable, tuple[Growth, ...]] = {}
+        found: dict[Key, tuple[Growth, ...]] = {}
         if self._last is None or now - self._last > self._gap_seconds:
             return found
         for watch in self._watches:
@@ -108,7 +111,7 @@ class _Finding:
         self.level = growth.level
 
 
-class _RuleWatch:
+class _RuleWatch(Generic[Key]):
     """All series by one rule. They are noted together, so that they share the times of buckets.
 
     A bucket is closed by the first note after a sixth of a window. Where notes are rarer than
@@ -117,9 +120,9 @@ class _RuleWatch:
     """
 
     def __init__(self, rule: GrowthRule, now: float) -> None:
-        self.findings: dict[Hashable, _Finding] = {}
+        self.findings: dict[Key, _Finding] = {}
         self._rule = rule
-        self._series: dict[Hashable, Series] = {}
+        self._series: dict[Key, Series] = {}
         self._begins: list[float] = []  # of the closed buckets of three windows
         self._times: list[float] = []  # the mean times of the notes of a window's buckets
         self._weights: list[float] = []  # of these buckets' means in the slope
@@ -128,7 +131,7 @@ class _RuleWatch:
         self._notes = 0
         self._seconds = 0.0  # the sum of the times of the notes, from the bucket's begin
 
-    def note(self, now: float, values: Mapping[Hashable, int]) -> None:
+    def note(self, now: float, values: Mapping[Key, int]) -> None:
         self._forget(values)
         if self._ends(now):
             self._close(now, values)
@@ -140,7 +143,7 @@ class _RuleWatch:
         for key, finding in self.findings.items():
             finding.level = values[key]
 
-    def _forget(self, values: Mapping[Hashable, int]) -> None:
+    def _forget(self, values: Mapping[Key, int]) -> None:
         for key in self._series.keys() - values.keys():
             del self._series[key]
             self.findings.pop(key, None)
@@ -150,7 +153,7 @@ class _RuleWatch:
         jitter = (now - self._last) / 4
         return now - self._begin + jitter >= self._rule.window_seconds / BUCKETS
 
-    def _fill(self, values: Mapping[Hashable, int]) -> None:
+    def _fill(self, values: Mapping[Key, int]) -> None:
         found = self._series
         for key, value in values.items():
             series = found.get(key)
@@ -163,7 +166,7 @@ class _RuleWatch:
             elif value > series.high:
                 series.high = value
 
-    def _close(self, now: float, values: Mapping[Hashable, int]) -> None:
+    def _close(self, now: float, values: Mapping[Key, int]) -> None:
         self._count_bucket(now)
         notes, self._notes, self._seconds = self._notes, 0, 0.0
         found = self._series
@@ -185,7 +188,7 @@ class _RuleWatch:
         self._closed += 1
         self._begin = now
 
-    def _judge(self, key: Hashable, series: Series, level: int) -> None:
+    def _judge(self, key: Key, series: Series, level: int) -> None:
         first, second, latest = series.low_waters()
         if latest <= series.past():
             return
@@ -204,7 +207,7 @@ class _RuleWatch:
         growth = Growth(self._rule, slope, risen, since, level)
         self.findings[key] = _Finding(growth, self._closed)
 
-    def _since(self, key: Hashable, series: Series, lowest: int) -> float:
+    def _since(self, key: Key, series: Series, lowest: int) -> float:
         if key in self.findings:
             return self.findings[key].growth.since
         return max(

@@ -15,7 +15,6 @@ from seedance_obs.exporter.registry import CollectorSet, registrations
 from seedance_obs.exporter.view import LeakView, NodeView
 from seedance_obs.leaks.suspect import GPU_KINDS, KINDS
 from tests.exporter.leak_views import (
-    JOB,
     NOW,
     ON_A_GPU,
     POD,
@@ -74,9 +73,7 @@ def test_windows_are_the_nodes_and_each_workloads():
     found = scraped(leak_view())
     assert found["seedance_node_idle_window_open"] == {(): 0.0}
     assert found["seedance_node_idle_window_seconds_total"] == {(): 120.0}
-    assert found["seedance_workload_idle_window_seconds_total"] == {
-        ("team-vision", POD.key): 900.0
-    }
+    assert found["seedance_workload_idle_window_seconds_total"] == {("team-vision", POD.key): 900.0}
 
 
 def test_the_probe_tells_its_age_its_cost_and_what_it_could_not_read():

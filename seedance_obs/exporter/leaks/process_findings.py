@@ -40,8 +40,8 @@ class ProcessFindings:
         """Take where to read, and what reads how much memory was used lately, if that is wanted."""
         self._root = root
         self._limits = limits
-        self._fds = GrowthWatch(limits.fd_growth, gap_seconds=limits.gap_seconds)
-        self._memory = GrowthWatch(limits.memory_growth, gap_seconds=limits.gap_seconds)
+        self._fds = GrowthWatch[Key](limits.fd_growth, gap_seconds=limits.gap_seconds)
+        self._memory = GrowthWatch[Key](limits.memory_growth, gap_seconds=limits.gap_seconds)
         self._since: dict[tuple[str, Key], float] = {}  # what is near a limit, or sparse
         self._referenced: dict[Key, float | None] = {}  # None: tried in vain
         self._referenced_memory = referenced
