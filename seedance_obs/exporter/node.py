@@ -57,6 +57,7 @@ class Node:
         node_name: str,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._root = root = Path(settings.node_root)
         self.sources = {source.name: source for source in sources}
@@ -69,7 +70,12 @@ class Node:
         self._proc_root, self._sysfs_root = root / "proc", root / "sys"
         self._memory = BoardMemory(patience_seconds=COUNTER_PATIENCE_SECONDS)
         self._attribution = open_attribution(settings, monotonic=monotonic, wall=wall)
-        self._leaks = open_leaks(settings, host_pids=lambda: self._attribution.host_pids, wall=wall)
+        self._leaks = open_leaks(
+            settings,
+            host_pids=lambda: self._attribution.host_pids,
+            wall=wall,
+            cpu_clock=cpu_clock,
+        )
         self._xids = XidCounts()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}

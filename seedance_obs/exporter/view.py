@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from seedance_obs.attribution.intensity import Evidence
 from seedance_obs.attribution.tick import Balance
 from seedance_obs.exporter.link_health import LinkHealth
+from seedance_obs.leaks.held_memory import Held
 from seedance_obs.leaks.suspect import Suspect
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import MigReadings
@@ -168,7 +169,8 @@ class LeakView:
     `suspects` are all, the worst of each kind first; what is shown as series is cut to
     `most_shown` of a kind. `skipped` counts probes that no idle window was open in, by reason.
     `processes` counts those of the last probe by how it went: `read`, or why not. `gpu_seconds`
-    and `gpu_energy_mj` are what suspects have cost so far, by kind. Prices are per kWh and per
+    and `gpu_energy_mj` are what suspects have cost so far, by kind, `held` is memory-time by board.
+    Prices are per kWh and per
     GPU-hour, None where none is set.
     """
 
@@ -182,6 +184,7 @@ class LeakView:
     processes: Mapping[str, int] = field(default_factory=dict)
     gpu_seconds: Mapping[str, float] = field(default_factory=dict)
     gpu_energy_mj: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, Held] = field(default_factory=dict)
     currency: str = ""
     kwh_price: float | None = None
     gpu_hour_price: float | None = None

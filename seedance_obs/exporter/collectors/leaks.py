@@ -12,7 +12,7 @@ from prometheus_client.core import (
 )
 
 from seedance_obs.exporter.registry import register
-from seedance_obs.exporter.view import LeakView, NodeView
+from seedance_obs.exporter.view import GPU_LABELS, LeakView, NodeView
 from seedance_obs.leaks.cost import cost_per_hour
 from seedance_obs.leaks.suspect import KINDS, Suspect
 from seedance_obs.topology.shown_text import printable
@@ -65,6 +65,7 @@ class LeaksCollector:
         yield from _probe(leaks, now)
         yield from _totals(leaks)
         yield _costs(leaks)
+        yield _held(view, leaks)
         shown = _shown(leaks)
         yield _counts(leaks)
         yield _hidden(leaks, shown)
@@ -159,6 +160,23 @@ def _totals(leaks: LeakView) -> Iterator[Metric]:
     for kind, used_mj in sorted(leaks.gpu_energy_mj.items()):
         energy.add_metric([kind], used_mj / 1000)
     yield from (seconds, energy)
+
+
+def _held(view: NodeView, leaks: LeakView) -> Metric:
+    family = CounterMetricFamily(
+        "seedance_gpu_memory_held_byte_seconds",
+        "GPU memory in use times how long, since this exporter started, by state: idle while "
+        "neither SMs nor memory were busier than leaks.context_activity_ratio, else active; time "
+        "of unknown activity is left out.",
+        labels=[*GPU_LABELS, "state"],
+    )
+    for gpu in view.gpus:
+        held = leaks.held.get(gpu.merged.uuid)
+        if held is not None and held.samples:
+            active = held.byte_seconds - held.idle_byte_seconds
+            family.add_metric([*gpu.labels, "active"], active)
+            family.add_metric([*gpu.labels, "idle"], held.idle_byte_seconds)
+    return family
 
 
 def _costs(leaks: LeakView) -> Metric:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.leaks.costs import Costs
+from seedance_obs.exporter.leaks.held import HeldOnBoards
 from seedance_obs.exporter.leaks.process_findings import ProcessFindings, ProcessLimits
 from seedance_obs.exporter.leaks.sights import Sights
 from seedance_obs.exporter.leaks.warm import WarmServers
@@ -27,6 +28,7 @@ def open_leaks(
     *,
     host_pids: Callable[[], bool | None],
     wall: Callable[[], float],
+    cpu_clock: Callable[[], float],
 ) -> LeakWatch | None:
     """The probes that the settings ask for; None where they ask for none.
 
@@ -36,6 +38,7 @@ def open_leaks(
     root = Path(settings.node_root)
     if settings.leaks_processes == "none":
         return None
+    limits = _board_limits(settings)
     parts = LeakParts(
         proc=str(root / "proc"),
         probe=ProcessProbe(root),
@@ -45,7 +48,8 @@ def open_leaks(
             str(root), _process_limits(settings), referenced=_referenced_memory(settings)
         ),
         sights=Sights(WarmServers(settings.leaks_warm_servers)),
-        boards=BoardWatch(_board_limits(settings)),
+        boards=BoardWatch(limits),
+        held=HeldOnBoards(limits),
         whose=Whose(Sandboxes(root), wall=wall),
         costs=Costs(),
     )
@@ -57,6 +61,7 @@ def open_leaks(
             settings.prices_currency, settings.prices_kwh or None, settings.prices_gpu_hour or None
         ),
         host_pids=host_pids,
+        cpu_clock=cpu_clock,
     )
 
 

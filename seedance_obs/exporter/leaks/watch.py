@@ -4,15 +4,14 @@
 """
 
 import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from seedance_obs.exporter.books.roster import own_cgroup
 from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.faults import Faults
 from seedance_obs.exporter.leaks.costs import Costs
+from seedance_obs.exporter.leaks.held import HeldOnBoards
 from seedance_obs.exporter.leaks.process_findings import ProcessFindings
 from seedance_obs.exporter.leaks.roll import OnGpus, roll_of
 from seedance_obs.exporter.leaks.sights import Alive, Sights
@@ -24,7 +23,7 @@ from seedance_obs.leaks.suspect import Finding, ProcessName, Suspect
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.cpu_times import CpuOwner
 from seedance_obs.sources.process_members import ProcessMembers
-from seedance_obs.sources.process_probe import ProbeReading, ProcessProbe
+from seedance_obs.sources.process_probe import Counts, ProbeReading, ProcessProbe
 from seedance_obs.sources.procfs import read_comm
 
 
@@ -48,8 +47,18 @@ class LeakParts:
     processes: ProcessFindings
     sights: Sights
     boards: BoardWatch
+    held: HeldOnBoards
     whose: Whose
     costs: Costs
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    """What the last tick saw: who is on boards, by account, what the books say, and all pids."""
+
+    roll: Mapping[str, OnGpus] = field(default_factory=dict)
+    books: AttributionView = field(default_factory=AttributionView)
+    on_gpus: frozenset[int] = frozenset()
 
 
 class LeakWatch:
@@ -67,7 +76,7 @@ class LeakWatch:
         most_shown: int,
         prices: Prices,
         host_pids: Callable[[], bool | None],
-        cpu_clock: Callable[[], float] = time.thread_time,
+        cpu_clock: Callable[[], float],
     ) -> None:
         self._parts = parts
         self._every_process = every_process
@@ -75,9 +84,7 @@ class LeakWatch:
         self._cpu_clock = cpu_clock
         self._faults = Faults()
         self._lock = threading.Lock()
-        self._roll: Mapping[str, OnGpus] = {}
-        self._on_gpus: frozenset[int] = frozenset()
-        self._books = AttributionView()
+        self._tick = _Tick()
         self.view = LeakView(
             most_shown=most_shown,
             currency=prices.currency,
@@ -105,54 +112,38 @@ class LeakWatch:
             parts.windows.note(boards, roll, now, expected=expected)
             for sight in parts.sights.of(boards, seats, idle_watts):
                 parts.boards.note(sight)
-            self._roll, self._books = roll, books
-            self._on_gpus = frozenset(
-                process.pid for board in boards for process in board.processes or ()
-            )
+                parts.held.note(sight)
+            pids = (process.pid for board in boards for process in board.processes or ())
+            self._tick = _Tick(roll, books, frozenset(pids))
 
     def probe(self, now: float) -> None:
         """Count what processes hold, judge it, and say whose it is."""
         parts, started = self._parts, self._cpu_clock()
         with self._lock:
-            roll, books, on_gpus = self._roll, self._books, self._on_gpus
+            tick = self._tick
         trusted = self._host_pids() is not False
-        members = self._members(roll) if trusted else {}
+        members = self._members(tick.roll) if trusted else {}
         account_of = {pid: account for account, pids in members.items() for pid in pids}
-        pids = {*account_of, *on_gpus} if trusted else set()
-        if self._every_process:
-            pids.update(parts.probe.all_pids())
-        reading = parts.probe.read(pids)
-        parts.sights.know(self._alive(on_gpus, reading), trusted=trusted)
-        parts.windows.probe(
-            now,
-            {
-                account: CpuOwner(own_cgroup(on.workload), tuple(members.get(account, ())))
-                for account, on in roll.items()
-            },
-        )
-        idle = parts.windows.open_accounts()
-        node_idle = parts.windows.node_open
-
-        def is_idle(pid: int) -> bool:
-            return node_idle or account_of.get(pid, "") in idle
-
-        findings = parts.processes.advance(reading.counts, is_idle, now)
-        with self._lock:
-            on_boards = parts.boards.findings(now)
-        findings = [self._named(finding, account_of) for finding in (*findings, *on_boards)]
-        parts.costs.advance(books, findings, now)
-        suspects = parts.whose.suspects(findings, roll, draw_of=parts.costs.draw, now=now)
-        outcomes = Counter(reading.outcomes)
-        if not trusted and on_gpus:
-            outcomes["no_host_pids"] = len(on_gpus)
-        shown = {account.account for account in books.workload_accounts}
-        self._show(suspects, shown, outcomes, now, cpu_seconds=self._cpu_clock() - started)
+        reading = self._read({*account_of, *tick.on_gpus} if trusted else set())
+        parts.sights.know(self._alive(tick.on_gpus, reading), trusted=trusted)
+        parts.windows.probe(now, _cpu_owners(tick.roll, members))
+        findings = self._findings(reading.counts, account_of, now)
+        parts.costs.advance(tick.books, findings, now)
+        suspects = parts.whose.suspects(findings, tick.roll, draw_of=parts.costs.draw, now=now)
+        if not trusted and tick.on_gpus:
+            reading.outcomes["no_host_pids"] = len(tick.on_gpus)
+        self._show(tick, suspects, reading.outcomes, now)
+        self.view = replace(self.view, probe_seconds=self._cpu_clock() - started)
 
     def _members(self, roll: Mapping[str, OnGpus]) -> Mapping[str, frozenset[int]]:
         """The processes of those that hold GPUs, by account."""
         members = self._parts.members
         members.refresh()
         return {account: members.of(on.workload, on.pids) for account, on in roll.items()}
+
+    def _read(self, pids: set[int]) -> ProbeReading:
+        probe = self._parts.probe
+        return probe.read({*pids, *probe.all_pids()} if self._every_process else pids)
 
     def _alive(self, pids: Iterable[int], reading: ProbeReading) -> Mapping[int, Alive]:
         """The processes on GPUs by pid, as far as anything is known of them."""
@@ -165,6 +156,21 @@ class LeakWatch:
                 name = ProcessName(pid, start_ticks, read_comm(self._parts.proc, pid))
                 found[pid] = Alive(name, alive=True)
         return found
+
+    def _findings(
+        self, counts: Mapping[int, Counts], account_of: Mapping[int, str], now: float
+    ) -> list[Finding]:
+        """What processes and boards show; memory is judged where the node or its owner is idle."""
+        parts = self._parts
+        node_open, open_accounts = parts.windows.node_open, parts.windows.open_accounts()
+
+        def is_idle(pid: int) -> bool:
+            return node_open or account_of.get(pid) in open_accounts
+
+        found = parts.processes.advance(counts, is_idle, now)
+        with self._lock:
+            found += parts.boards.findings(now)
+        return [self._named(finding, account_of) for finding in found]
 
     def _named(self, finding: Finding, account_of: Mapping[int, str]) -> Finding:
         """A finding with the name of its process and the account it belongs to."""
@@ -180,26 +186,37 @@ class LeakWatch:
 
     def _show(
         self,
+        tick: _Tick,
         suspects: tuple[Suspect, ...],
-        shown: Container[str],
         outcomes: Mapping[str, int],
         now: float,
-        *,
-        cpu_seconds: float,
     ) -> None:
         windows, costs = self._parts.windows, self._parts.costs
+        shown = {account.account for account in tick.books.workload_accounts}
+        with self._lock:
+            held = self._parts.held.by_board()
         self.view = replace(
             self.view,
             suspects=suspects,
             windows=windows.view(shown),
-            skipped=dict(windows.skipped),
+            skipped=windows.skipped,
             probed_at=now,
             probed_in_window_at=now if windows.node_open else self.view.probed_in_window_at,
-            probe_seconds=cpu_seconds,
             processes=dict(outcomes),
             gpu_seconds=dict(costs.gpu_seconds),
             gpu_energy_mj=dict(costs.gpu_energy_mj),
+            held=held,
         )
+
+
+def _cpu_owners(
+    roll: Mapping[str, OnGpus], members: Mapping[str, frozenset[int]]
+) -> Mapping[str, CpuOwner]:
+    """Where the CPU time of each account is found."""
+    return {
+        account: CpuOwner(own_cgroup(on.workload), tuple(members.get(account, ())))
+        for account, on in roll.items()
+    }
 
 
 def _idle_watts(board: BoardEvidence) -> float | None:
