@@ -3,6 +3,7 @@
 `note` runs on the assembling thread each tick, `probe` on a thread of its own.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from seedance_obs.sources.cpu_times import CpuOwner
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import Counts, ProbeReading, ProcessProbe
 from seedance_obs.sources.procfs import read_comm
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class LeakWatch:
         self._faults = Faults()
         self._lock = threading.Lock()
         self._tick = _Tick()
+        self._blind: set[str] = set()  # reasons for which processes could not be read last
         self.view = LeakView(
             most_shown=most_shown,
             currency=prices.currency,
@@ -132,6 +136,7 @@ class LeakWatch:
         suspects = parts.whose.suspects(findings, tick.roll, draw_of=parts.costs.draw, now=now)
         if not trusted and tick.on_gpus:
             reading.outcomes["no_host_pids"] = len(tick.on_gpus)
+        self._say(reading.outcomes)
         self._show(tick, suspects, reading.outcomes, now)
         self.view = replace(self.view, probe_seconds=self._cpu_clock() - started)
 
@@ -183,6 +188,15 @@ class LeakWatch:
             process=replace(process, comm=comm),
             account=finding.account or account_of.get(process.pid, ""),
         )
+
+    def _say(self, outcomes: Mapping[str, int]) -> None:
+        """Log once what cannot be read and why, and once that it can be read again."""
+        blind = {why for why, count in outcomes.items() if count and why not in ("read", "gone")}
+        for why in sorted(blind - self._blind):
+            LOG.warning("event=leak_probe_blind reason=%s processes=%d", why, outcomes[why])
+        for why in sorted(self._blind - blind):
+            LOG.warning("event=leak_probe_sees reason=%s", why)
+        self._blind = blind
 
     def _show(
         self,
