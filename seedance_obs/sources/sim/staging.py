@@ -40,12 +40,17 @@ class Staging:
         fresh.write_text(text)
         os.replace(fresh, place)
 
-    def folder(self, name: str, files: Mapping[str, str]) -> None:
-        """Make a folder that holds these files."""
+    def folder(
+        self, name: str, files: Mapping[str, str], links: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a folder that holds these files, and below it these links to their targets."""
         fresh = self._fresh()
         fresh.mkdir()
         for file, text in files.items():
             (fresh / file).write_text(text)
+        for link, target in (links or {}).items():
+            (fresh / link).parent.mkdir(exist_ok=True)
+            (fresh / link).symlink_to(target)
         fresh.rename(self._place(name))
 
     def link(self, name: str, target: str) -> None:
