@@ -33,7 +33,7 @@ def container_id(machine: Machine, workload: Workload, run: int) -> str | None:
 class Namespaces(NamedTuple):
     """The inodes of a process's mount and network namespaces."""
 
-    mount: int
+    mnt: int
     net: int
 
 
