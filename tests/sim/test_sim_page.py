@@ -20,6 +20,7 @@ WITH_DCGM = [
     "gb200-zero",
     "h100-mig",
     "h100-nvswitch",
+    "leaky",
     "v100-cubemesh",
 ]
 

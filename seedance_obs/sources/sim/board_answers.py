@@ -193,6 +193,6 @@ BOARD_ANSWERS: Mapping[str, Answer] = {
     "nvmlDeviceGetMaxMigDeviceCount": _mig_capacity,
     "nvmlDeviceGetMigDeviceHandleByIndex": _mig_handle,
     "nvmlDeviceGetVirtualizationMode": _virtualization,
-    "nvmlDeviceGetComputeRunningProcesses": lambda b, t, _a: process_list(b.processes(t)),
+    "nvmlDeviceGetComputeRunningProcesses": lambda b, t, _a: process_list(b.listed(t)),
     "nvmlDeviceGetGraphicsRunningProcesses": lambda _b, _t, _a: [],
 }

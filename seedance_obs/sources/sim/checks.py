@@ -1,11 +1,12 @@
 """What a description must satisfy as a whole: references, order, links, room on each device."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 from seedance_obs.sources.sim.description import Section
 from seedance_obs.sources.sim.links import links_of
-from seedance_obs.sources.sim.machine import Held, Machine, Workload
+from seedance_obs.sources.sim.machine import HOLDER, ZOMBIE, Held, Machine, Workload
 
 
 def check_machine(machine: Machine, top: Section) -> None:
@@ -53,6 +54,8 @@ def _check_references(machine: Machine, top: Section) -> None:
 def _check_workload(machine: Machine, top: Section, workload: Workload) -> None:
     if workload.tenant not in machine.tenants:
         top.reject("workloads", f"{workload.name}: {workload.tenant} is not under tenants")
+    if workload.guise == HOLDER and not (workload.pod and machine.kubernetes):
+        top.reject("workloads", f"{workload.name}: a {HOLDER} wants a pod, and kubernetes: true")
     for held in workload.devices:
         if held.gpu >= len(machine.gpus):
             top.reject("workloads", f"{workload.name}: there is no GPU {held.gpu}")
@@ -81,11 +84,8 @@ def _check_links(machine: Machine, top: Section) -> None:
 
 def _check_room(machine: Machine, top: Section, workload: Workload, held: Held) -> None:
     """Shares and memory must fit at once; a pair whose overlap is unclear counts as overlapping."""
-    together = [
-        other
-        for other in machine.workloads
-        if held in other.devices and (other is workload or _may_overlap(workload, other))
-    ]
+    there = [other for other in machine.workloads if held in other.devices]
+    together = [other for other in there if other is workload or _may_overlap(workload, other)]
     if sum(other.share for other in together) > 1.0 + 1e-9:
         names = " and ".join(other.name for other in together)
         top.reject("workloads", f"shares on GPU {held.gpu} exceed 1 when {names} run together")
@@ -93,9 +93,18 @@ def _check_room(machine: Machine, top: Section, workload: Workload, held: Held) 
     room = gpu.model.memory_mib - gpu.model.reserved_mib
     if held.mig is not None:
         room = gpu.profile(held.mig).memory_mib
+    mine = _in_memory(workload)
+    together = [
+        other for other in there if other is workload or _may_overlap(mine, _in_memory(other))
+    ]
     if sum(other.memory_mib for other in together) > room:
         names = " and ".join(other.name for other in together)
         top.reject("workloads", f"memory of {names} exceeds {room} MiB on GPU {held.gpu}")
+
+
+def _in_memory(workload: Workload) -> Workload:
+    """A workload as long as it holds GPU memory, which a zombie does for good."""
+    return replace(workload, duration_s=None) if workload.guise == ZOMBIE else workload
 
 
 def _may_overlap(one: Workload, other: Workload) -> bool:

@@ -1,22 +1,19 @@
 """A simulated machine as file trees: its /sys, its /proc, its cgroups, logs and users."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
 
 from seedance_obs.sources.sim.group_files import GroupFiles
 from seedance_obs.sources.sim.host_power import zones
 from seedance_obs.sources.sim.kernel_text import (
-    cgroup_text,
-    comm_text,
     host_stat_text,
     link_speed,
     meminfo_text,
-    stat_text,
-    status_text,
     uptime_text,
 )
 from seedance_obs.sources.sim.machine import Machine, PciDevice, digest
+from seedance_obs.sources.sim.process_files import add_process, move_process
 from seedance_obs.sources.sim.programs import Program, programs
 from seedance_obs.sources.sim.staging import Staging
 
@@ -107,40 +104,34 @@ def write_proc(machine: Machine, root: Path, t: float, *, epoch_unix: float = 0.
     alive = {program.pid: program for program in programs(machine, t)}
     groups = GroupFiles(machine, root, alive.values(), t)
     with Staging(root) as staging:
-        _write_host_files(machine, staging, t, epoch_unix)
+        _write_host_files(machine, staging, alive.values(), t, epoch_unix)
         groups.add(staging)
-        _write_processes(machine, root / "proc", staging, alive, t)
+        _write_processes(machine, root, staging, alive, t)
         groups.prune(staging)
         _write_rapl(machine, root, staging, t)
 
 
 def _write_processes(
-    machine: Machine, proc: Path, staging: Staging, alive: Mapping[int, Program], t: float
+    machine: Machine, root: Path, staging: Staging, alive: Mapping[int, Program], t: float
 ) -> None:
-    present = {int(entry.name) for entry in proc.iterdir() if entry.name.isdecimal()}
+    present = {int(entry.name) for entry in (root / "proc").iterdir() if entry.name.isdecimal()}
     for pid in sorted(present - alive.keys()):
         staging.remove(f"proc/{pid}")
     for pid, program in sorted(alive.items()):
-        stat = stat_text(machine, program, t)
         if pid in present:
-            staging.file(f"proc/{pid}/stat", stat)
-            continue
-        uid = machine.tenants[program.workload.tenant]
-        files = {
-            "stat": stat,
-            "status": status_text(program, uid),
-            "cgroup": cgroup_text(machine, program),
-            "comm": comm_text(program),
-        }
-        staging.folder(f"proc/{pid}", files)
+            move_process(machine, root, staging, program, t)
+        else:
+            add_process(machine, staging, program, t)
 
 
-def _write_host_files(machine: Machine, staging: Staging, t: float, epoch_unix: float) -> None:
+def _write_host_files(
+    machine: Machine, staging: Staging, alive: Iterable[Program], t: float, epoch_unix: float
+) -> None:
     users = [("root", ROOT_UID), *sorted(machine.tenants.items())]
     passwd = "".join(f"{name}:x:{uid}:{uid}::/home/{name}:/bin/bash\n" for name, uid in users)
     staging.file("proc/uptime", uptime_text(machine, t))
     staging.file("proc/stat", host_stat_text(machine, t, epoch_unix=epoch_unix))
-    staging.file("proc/meminfo", meminfo_text(machine))
+    staging.file("proc/meminfo", meminfo_text(machine, alive, t))
     staging.file("etc/passwd", passwd)
     boot = UUID(bytes=digest(machine.name, "boot", round(epoch_unix - machine.uptime_s))[:16])
     staging.file("proc/sys/kernel/random/boot_id", f"{boot}\n")

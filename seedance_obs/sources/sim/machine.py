@@ -114,8 +114,32 @@ class PodNames:
 
 
 @dataclass(frozen=True, slots=True)
+class HostUse:
+    """What each process of a workload holds of its host. A megabyte is 10**6 bytes."""
+
+    fds: int = 24  # open at its start
+    fds_per_s: float = 0.0
+    fds_reset_s: float | None = None  # how often it closes those it came by; None: never
+    fd_limit: int = 1_048_576  # soft; once there, it opens no more
+    anonymous_mb: float = 400.0  # resident at its start
+    anonymous_mb_per_h: float = 0.0
+    file_mb: float = 300.0  # resident pages of mapped files
+    shared_mb: float = 100.0  # resident shared memory
+    swapped_mb: float = 0.0
+    data_mb: float | None = None  # mapped for data and stack; None: little more than is resident
+
+
+ZOMBIE, GHOST, HOLDER = GUISES = ("zombie", "ghost", "holder")
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """A program that holds devices for a while: one process per device, the same phases in each."""
+    """A program that holds devices for a while: one process per device, the same phases in each.
+
+    Most are what they seem. A `zombie` is listed by the driver, memory and all, also after its
+    processes have ended. A `ghost` uses its devices though nothing lists a process of it. A
+    `holder` is a pod that was given its devices and opens no context on them.
+    """
 
     index: int
     name: str
@@ -132,6 +156,13 @@ class Workload:
     load_s: float = 0.0  # idle at the start of each run, as while weights are loaded
     stagger_s: float = 0.0  # each process runs this much ahead of the one before
     pod: PodNames | None = None
+    guise: str = ""  # one of GUISES; empty: none
+    host: HostUse = HostUse()
+
+    @property
+    def has_contexts(self) -> bool:
+        """Whether its living processes have contexts that the driver lists."""
+        return self.guise not in (GHOST, HOLDER)
 
 
 @dataclass(frozen=True, slots=True)

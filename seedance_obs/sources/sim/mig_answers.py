@@ -78,6 +78,6 @@ MIG_ANSWERS: Mapping[str, MigAnswer] = {
     "nvmlDeviceGetMemoryInfo": _memory_v1,
     "nvmlDeviceGetMemoryInfo_v2": _memory_v2,
     "nvmlDeviceGetAttributes_v2": _attributes,
-    "nvmlDeviceGetComputeRunningProcesses": lambda b, i, t: process_list(b.processes(t, mig=i)),
+    "nvmlDeviceGetComputeRunningProcesses": lambda b, i, t: process_list(b.listed(t, mig=i)),
     "nvmlDeviceGetGraphicsRunningProcesses": lambda _b, _i, _t: [],
 }

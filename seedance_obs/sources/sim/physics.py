@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from seedance_obs.sources.sim.kinds import KINDS, Kind
-from seedance_obs.sources.sim.machine import Gpu, Held, Machine, MigInstance, Workload
+from seedance_obs.sources.sim.machine import (
+    GHOST,
+    HOLDER,
+    ZOMBIE,
+    Gpu,
+    Held,
+    Machine,
+    MigInstance,
+    Workload,
+)
 
 Rate = Callable[[float], float]  # of the activity, while the process lives
 
@@ -129,7 +138,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process alive on a board at some moment."""
+    """A process that has, or had, a context on a board at some moment."""
 
     pid: int
     holding: Holding
@@ -161,16 +170,29 @@ class Board:
         self.holdings = tuple(_holdings(machine, gpu))
 
     def processes(self, t: float, *, mig: int | None = None) -> list[Process]:
-        """The processes alive at t, on the board or on one MIG instance of it."""
-        if t >= self.lost_at:
-            return []
-        alive = []
-        for held in self._on(mig):
-            run = run_at(held.workload, t)
-            if run is not None:
-                pid = self.machine.pid(held.workload, run, held.rank)
-                alive.append(Process(pid, held, run_start(held.workload, run)))
-        return alive
+        """The processes that are alive at t and have a context on the board or MIG instance."""
+        return [
+            self._process(held, run)
+            for held in self._on(mig)
+            if held.workload.has_contexts and (run := self._run(held, t)) is not None
+        ]
+
+    def listed(self, t: float, *, mig: int | None = None) -> list[Process]:
+        """The processes that the driver lists at t: those alive, and those it has not let go."""
+        dead = [
+            self._process(held, 0)
+            for held in self._on(mig)
+            if held.workload.guise == ZOMBIE and self._has_ended(held, t)
+        ]
+        return self.processes(t, mig=mig) + dead
+
+    def ghosts(self, t: float, *, mig: int | None = None) -> list[Holding]:
+        """What uses the board or MIG instance at t without being listed."""
+        return [
+            held
+            for held in self._on(mig)
+            if held.workload.guise == GHOST and self._run(held, t) is not None
+        ]
 
     def power_watts(self, t: float) -> float:
         """The board's draw at t; 0 once it is lost."""
@@ -207,8 +229,9 @@ class Board:
         return total
 
     def memory_used_mib(self, t: float, *, mig: int | None = None) -> int:
-        """What the living processes hold."""
-        return sum(p.workload.memory_mib for p in self.processes(t, mig=mig))
+        """What the processes that the driver lists hold, and what nobody is listed for."""
+        listed = sum(process.workload.memory_mib for process in self.listed(t, mig=mig))
+        return listed + sum(held.workload.memory_mib for held in self.ghosts(t, mig=mig))
 
     def moved_bytes(self, t: float, kind: str) -> float:
         """What has passed over a link since the machine's epoch; `kind` is a field of `Kind`."""
@@ -264,7 +287,20 @@ class Board:
         mine = (f for f in self.machine.faults if f.gpu == self.gpu.index and f.at_s <= t)
         return sum(int(getattr(f, fault)) for f in mine)
 
+    def _run(self, held: Holding, t: float) -> int | None:
+        return run_at(held.workload, t) if t < self.lost_at else None
+
+    def _has_ended(self, held: Holding, t: float) -> bool:
+        ended = t >= held.workload.start_s and run_at(held.workload, t) is None
+        return ended and t < self.lost_at
+
+    def _process(self, held: Holding, run: int) -> Process:
+        pid = self.machine.pid(held.workload, run, held.rank)
+        return Process(pid, held, run_start(held.workload, run))
+
     def _dynamic_watts(self, workload: Workload, activity: float) -> float:
+        if workload.guise == HOLDER:
+            return 0.0
         span = self.model.limit_watts - self.idle_watts - self.model.context_watts
         return self.model.context_watts + workload.intensity * span * math.pow(activity, CONCAVITY)
 

@@ -1,5 +1,6 @@
 """The names under which the host knows one run of a workload: its pod, container and cgroup."""
 
+from typing import NamedTuple
 from uuid import UUID
 
 from seedance_obs.sources.sim.machine import Machine, PodNames, Workload, digest
@@ -27,6 +28,30 @@ def container_id(machine: Machine, workload: Workload, run: int) -> str | None:
     if pod is None:
         return None
     return digest(machine.name, pod.namespace, pod.pod, pod.container, run).hex()
+
+
+class Namespaces(NamedTuple):
+    """The inodes of a process's mount and network namespaces."""
+
+    mnt: int
+    net: int
+
+
+_HOST_NAMESPACES = Namespaces(4_026_531_841, 4_026_531_840)
+_FIRST_NAMESPACE = 4_026_532_001
+
+
+def namespaces(machine: Machine, workload: Workload) -> Namespaces:
+    """Of a container: a mount namespace of its own, and its pod's network; else the host's."""
+    pod = pod_of(machine, workload)
+    if pod is None:
+        return _HOST_NAMESPACES
+    first = next(
+        other.index
+        for other in machine.workloads
+        if other.pod and (other.pod.namespace, other.pod.pod) == (pod.namespace, pod.pod)
+    )
+    return Namespaces(_FIRST_NAMESPACE + 2 * workload.index, _FIRST_NAMESPACE + 2 * first + 1)
 
 
 def cgroup_path(machine: Machine, workload: Workload, run: int) -> str:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from seedance_obs.sources.sim.machine import Machine, Workload
+from seedance_obs.sources.sim.machine import GHOST, Machine, Workload
 from seedance_obs.sources.sim.physics import integral, run_at, run_start
 
 CONTEXT_AFTER_S = 2.0
 CORES_IDLE, CORES_BUSY = 0.1, 1.0  # of a process, while its GPU waits and while it works
+INIT = 1
 BACKGROUND_CORES = 1.5  # the system's own
 
 
@@ -22,6 +23,11 @@ class Program:
     rank: int
     start_s: float
     end_s: float
+    leader_end_s: float  # when the process of rank 0 ends, the parent of the others
+
+    def parent(self, t: float) -> int:
+        """The pid of its parent: rank 0 while it lives, else init."""
+        return INIT if self.rank == 0 or t >= self.leader_end_s else self.group
 
 
 def programs(machine: Machine, t: float) -> list[Program]:
@@ -31,7 +37,7 @@ def programs(machine: Machine, t: float) -> list[Program]:
     where the run before has only just ended), and until its run ends or its board is lost.
     """
     found = []
-    for workload in machine.workloads:
+    for workload in _of_host(machine):
         run = run_at(_on_host(workload), t)
         if run is not None:
             found += [each for each in _of_run(machine, workload, run) if t < each.end_s]
@@ -68,7 +74,7 @@ def run_cpu_seconds(machine: Machine, workload: Workload, run: int, t: float) ->
 def busy_seconds(machine: Machine, t: float) -> float:
     """The CPU time of the whole host since it booted: all runs up to t, and the system."""
     busy = BACKGROUND_CORES * (machine.uptime_s + t)
-    for workload in machine.workloads:
+    for workload in _of_host(machine):
         for rank, held in enumerate(workload.devices):
             busy += integral(workload, rank, min(t, machine.lost_at(held.gpu)), cores)
     return busy
@@ -85,6 +91,10 @@ def _count(part: str) -> int:
     return int(last or first) - int(first) + 1
 
 
+def _of_host(machine: Machine) -> Iterator[Workload]:
+    return (workload for workload in machine.workloads if workload.guise != GHOST)
+
+
 def _on_host(workload: Workload) -> Workload:
     lead = lead_s(workload)
     life = None if workload.duration_s is None else workload.duration_s + lead
@@ -94,7 +104,8 @@ def _on_host(workload: Workload) -> Workload:
 def _of_run(machine: Machine, workload: Workload, run: int) -> Iterator[Program]:
     begin = run_start(workload, run)
     end = float("inf") if workload.duration_s is None else begin + workload.duration_s
-    for rank, held in enumerate(workload.devices):
+    ends = [min(end, machine.lost_at(held.gpu)) for held in workload.devices]
+    for rank, end_s in enumerate(ends):
         yield Program(
             pid=machine.pid(workload, run, rank),
             group=machine.pid(workload, run, 0),
@@ -102,5 +113,6 @@ def _of_run(machine: Machine, workload: Workload, run: int) -> Iterator[Program]
             run=run,
             rank=rank,
             start_s=begin - lead_s(workload),
-            end_s=min(end, machine.lost_at(held.gpu)),
+            end_s=end_s,
+            leader_end_s=ends[0],
         )

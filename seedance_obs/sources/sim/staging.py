@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -40,12 +40,16 @@ class Staging:
         fresh.write_text(text)
         os.replace(fresh, place)
 
-    def folder(self, name: str, files: Mapping[str, str]) -> None:
-        """Make a folder that holds these files."""
+    def folder(
+        self, name: str, files: Mapping[str, str], fill: Callable[[Path], None] | None = None
+    ) -> None:
+        """Make a folder that holds these files, and what `fill` puts there before it is seen."""
         fresh = self._fresh()
         fresh.mkdir()
         for file, text in files.items():
             (fresh / file).write_text(text)
+        if fill is not None:
+            fill(fresh)
         fresh.rename(self._place(name))
 
     def link(self, name: str, target: str) -> None:

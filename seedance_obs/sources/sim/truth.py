@@ -11,7 +11,7 @@ from itertools import groupby
 from math import ceil
 from typing import NamedTuple
 
-from seedance_obs.sources.sim.machine import Machine
+from seedance_obs.sources.sim.machine import GHOST, Machine
 from seedance_obs.sources.sim.physics import Board, Holding, activity_at, boards, run_at
 
 UNALLOCATED = "unallocated"
@@ -64,7 +64,7 @@ class Truth:
 
     runs: Mapping[Run, Use]
     tenants: Mapping[str, Use]
-    unallocated: Use  # free boards and free parts: reserved by nobody, never active
+    unallocated: Use  # free boards and parts, reserved by nobody; active is what ghosts draw
     gpu_joules: tuple[float, ...]  # by GPU, in NVML's order
 
     @property
@@ -79,7 +79,7 @@ class Truth:
 
     def _accounts(self) -> Iterator[tuple[str, Use]]:
         yield from self.tenants.items()
-        if self.unallocated.reserved_seconds > 0:
+        if self.unallocated != Use():
             yield UNALLOCATED, self.unallocated
 
 
@@ -87,9 +87,10 @@ def truth(machine: Machine, t0: float, t1: float, *, step_s: float = STEP_S) -> 
     """What happened from t0 to t1, in seconds since the machine's epoch.
 
     A device (a board, or a MIG instance) belongs in equal parts to the processes that have a
-    context on it, from the start to the end of their runs; devices that nobody holds, and what no
-    MIG instance covers, are unallocated. A lost GPU counts no more. The error is at most one step
-    at each change of power or of processes.
+    context on it, and to those that were given it, from the start to the end of their runs;
+    devices that nobody holds, and what no MIG instance covers, are unallocated, and so is what
+    nobody's process draws. A lost GPU counts no more. The error is at most one step at each
+    change of power or of processes.
     """
     runs: defaultdict[Run, Use] = defaultdict(Use)
     unallocated = Use()
@@ -102,6 +103,8 @@ def truth(machine: Machine, t0: float, t1: float, *, step_s: float = STEP_S) -> 
             for run, use, part in _uses(board, middle, width):
                 runs[run].add(use)
                 free -= part
+            ghosts = sum(board.holding_watts(held, middle) for held in board.ghosts(middle))
+            unallocated.active_joules += ghosts * width
             if free > _NOTHING:
                 unallocated.add(_reserved(board, free, free * width, width))
         totals.append(total)
@@ -128,7 +131,7 @@ def _by_tenant(machine: Machine, runs: Mapping[Run, Use]) -> dict[str, Use]:
 
 def _uses(board: Board, t: float, width: float) -> Iterator[tuple[Run, Use, float]]:
     """What each living holding has of one step, and its part of the board."""
-    alive = [held for held in board.holdings if run_at(held.workload, t) is not None]
+    alive = [held for held in board.holdings if _holds(held, t)]
     alive.sort(key=lambda held: -1 if held.mig is None else held.mig)
     for _, group in groupby(alive, key=lambda held: held.mig):
         device = list(group)
@@ -139,6 +142,10 @@ def _uses(board: Board, t: float, width: float) -> Iterator[tuple[Run, Use, floa
             use.active_seconds = active * width
             use.active_joules = board.holding_watts(held, t) * width
             yield _run(held, t), use, part
+
+
+def _holds(held: Holding, t: float) -> bool:
+    return held.workload.guise != GHOST and run_at(held.workload, t) is not None
 
 
 def _rests(part: float, busy: list[float]) -> list[float]:

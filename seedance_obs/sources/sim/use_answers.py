@@ -34,6 +34,7 @@ def _sample(board: Board, number: int) -> list[Mapping[str, Plain]]:
     entries = [
         _entry(held, board.machine.pid(held.workload, run, held.rank), mean, sampled_at_us(number))
         for held in board.holdings
+        if held.workload.has_contexts
         for run, mean in runs_between(held, start, end)
     ]
     return sorted(entries, key=_pid)
