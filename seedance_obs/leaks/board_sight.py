@@ -36,7 +36,9 @@ class ContextSight:
 
     Attributes:
         process: Its name; the same pid with another start is another process.
-        account: Whose it is, as `account_names` spells it; empty where unknown.
+        account: What the books book its part of the board to, as `account_names` spells it; empty
+            where unknown.
+        owner: Whose it was while it lived, where the books have lost that.
         memory_bytes: GPU memory that it holds there.
         sm_ratio: Share of the board's time for which it kept SMs busy, where told of it alone.
         dram_ratio: The same of the board's memory.
@@ -46,6 +48,7 @@ class ContextSight:
 
     process: ProcessName
     account: str = ""
+    owner: str = ""
     memory_bytes: int | None = None
     sm_ratio: float | None = None
     dram_ratio: float | None = None

@@ -43,6 +43,7 @@ class _Spell:
         return self.seen.at - self.since
 
 
+MOST_OF_THE_TIME = 0.5
 _Spells = dict[tuple[str, object], _Spell]
 
 
@@ -110,16 +111,22 @@ def _finding(kind: str, spell: _Spell, sight: BoardSight) -> Finding:
         gpu_uuid=sight.gpu_uuid,
         gpu_instance=sight.gpu_instance,
         account=spell.seen.account if context is None else context.account,
+        owner="" if context is None else context.owner,
         evidence={**evidence, "seconds": spell.seconds, "samples": float(spell.samples)},
     )
 
 
 def _whose(seen: Seen, sight: BoardSight) -> ContextSight | None:
-    """The process of what was seen; of what a whole place shows, the only one that is there."""
+    """The process of what was seen.
+
+    Of what a whole place shows it is the only one that lives there, else the one that alone keeps
+    SMs busy for most of the time.
+    """
     if seen.context is not None or seen.account:
         return seen.context
-    contexts = sight.contexts or ()
-    return contexts[0] if len(contexts) == 1 else None
+    living = [context for context in sight.contexts or () if context.alive is not False]
+    busy = [context for context in living if (context.sm_ratio or 0.0) > MOST_OF_THE_TIME]
+    return next((found[0] for found in (living, busy) if len(found) == 1), None)
 
 
 def _position(finding: Finding) -> tuple[str, int, int, int, int, str]:

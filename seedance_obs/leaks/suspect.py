@@ -58,7 +58,8 @@ class Finding:
         process: The process, where it is one's.
         gpu_uuid: The board, where it is one's.
         gpu_instance: The MIG GPU instance of the board.
-        account: Whose the board's time is booked to, as `account_names` spells it.
+        account: What the board's time is booked to, as `account_names` spells it.
+        owner: Whose it is, where that is another account.
         evidence: The numbers, by names that end in their unit: `open_fds`, `fd_limit`,
             `growth_fds_per_second`, `exhaustion_seconds`, `gpu_memory_bytes`. What is not known
             is absent.
@@ -71,6 +72,7 @@ class Finding:
     gpu_uuid: str = ""
     gpu_instance: int | None = None
     account: str = ""
+    owner: str = ""
     evidence: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -251,7 +251,9 @@ def test_every_call_on_every_board_has_its_shape_or_its_refusal(name: str, funct
             assert found == ("error", NOT_FOUND)
         elif function == "nvmlDeviceGetGpuInstanceProfileInfo" and not gpu.mig:
             assert found == ("error", NOT_SUPPORTED)
-        elif function == "nvmlDeviceGetProcessUtilization" and not held_by(library, gpu.index, 11.0):
+        elif function == "nvmlDeviceGetProcessUtilization" and not held_by(
+            library, gpu.index, 11.0
+        ):
             assert found == ("error", NOT_FOUND)
         else:
             assert shape(found), found

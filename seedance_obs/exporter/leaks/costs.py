@@ -9,6 +9,7 @@ from seedance_obs.exporter.view import AttributionView
 from seedance_obs.leaks.suspect import GPU_KINDS, Finding
 
 POWER_SECONDS = 120.0  # energy counters may stand still for two minutes
+NOBODYS = ("memory_without_process", "busy_without_process")
 Place = tuple[str, str]  # a board and an account on it, or what nobody holds of it
 
 
@@ -69,8 +70,9 @@ class Costs:
 
 
 def place_of(finding: Finding) -> Place:
-    """Where the books have what a finding's holder spends."""
-    return finding.gpu_uuid, finding.account or UNALLOCATED
+    """Where the books have what a finding's holder spends; nobody's is at no account's place."""
+    nobody = UNALLOCATED if finding.kind in NOBODYS else ""
+    return finding.gpu_uuid, finding.account or nobody
 
 
 def _spent(books: AttributionView, now: float) -> Mapping[Place, Spent]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from seedance_obs.exporter.books.account_names import tenant_of
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.workload import Workload
 
@@ -15,16 +15,17 @@ class OnGpus:
     """
 
     workload: Workload
-    tenant: str
     pids: set[int] = field(default_factory=set)
     activity: dict[str, float | None] = field(default_factory=dict)
 
 
 def roll_of(seats: Iterable[Seat]) -> Mapping[str, OnGpus]:
-    """The accounts on the node's GPUs."""
+    """The accounts on the node's GPUs, without that of processes nobody could look up."""
     found: dict[str, OnGpus] = {}
     for seat in seats:
-        account = found.setdefault(seat.account, OnGpus(seat.workload, tenant_of(seat.account)))
+        if seat.workload == UNKNOWN_WORKLOAD:
+            continue
+        account = found.setdefault(seat.account, OnGpus(seat.workload))
         account.pids.update(seat.pids)
         account.activity[seat.gpu.uuid] = seat.activity
     return found

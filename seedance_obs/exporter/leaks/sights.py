@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seedance_obs.exporter.books.account_names import tenant_of
-from seedance_obs.exporter.books.residency import Place, places_of
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD, Place, places_of
 from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.leaks.warm import WarmServers
 from seedance_obs.leaks.board_sight import BoardSight, ContextSight
@@ -28,6 +28,7 @@ class Sights:
         self._warm = warm
         self._known: Mapping[int, Alive] = {}
         self._trusted = False
+        self._owners: dict[int, str] = {}  # accounts of the processes that drivers list, by pid
 
     def know(self, known: Mapping[int, Alive], *, trusted: bool) -> None:
         """Take what a probe found out of the processes on GPUs, by pid.
@@ -44,10 +45,19 @@ class Sights:
         idle_watts: Mapping[str, float | None],
     ) -> Iterator[BoardSight]:
         """Every place of every board; `idle_watts` is what boards draw when idle, by UUID."""
+        boards = list(boards)
+        self._remember(boards, seats)
         for gpu in boards:
             own = [seat for seat in seats if seat.gpu.uuid == gpu.uuid]
             for place in places_of(gpu):
                 yield self._sight(gpu, place, own, idle_watts.get(gpu.uuid))
+
+    def _remember(self, boards: Iterable[MergedGpu], seats: Iterable[Seat]) -> None:
+        """Keep whose each process is for as long as a driver lists it, also after its end."""
+        known = [seat for seat in seats if seat.workload != UNKNOWN_WORKLOAD]
+        self._owners |= {pid: seat.account for seat in known for pid in seat.pids}
+        listed = {process.pid for gpu in boards for process in gpu.processes or ()}
+        self._owners = {pid: own for pid, own in self._owners.items() if pid in listed}
 
     def _sight(
         self, gpu: MergedGpu, place: Place, seats: Sequence[Seat], idle_watts: float | None
@@ -95,6 +105,7 @@ class Sights:
                 ContextSight(
                     process=name,
                     account=account,
+                    owner=self._owners.get(process.pid, ""),
                     memory_bytes=process.memory_bytes,
                     sm_ratio=own.sm_ratio if own else None if use is None else 0.0,
                     dram_ratio=own.memory_ratio if own else None,

@@ -128,12 +128,14 @@ class LeakWatch:
         trusted = self._host_pids() is not False
         members = self._members(tick.roll) if trusted else {}
         account_of = {pid: account for account, pids in members.items() for pid in pids}
+        # Of two that have a process in their trees it is the one's that has it on a GPU.
+        account_of |= {pid: account for account in members for pid in tick.roll[account].pids}
         reading = self._read({*account_of, *tick.on_gpus} if trusted else set())
         parts.sights.know(self._alive(tick.on_gpus, reading), trusted=trusted)
         parts.windows.probe(now, _cpu_owners(tick.roll, members))
         findings = self._findings(reading.counts, account_of, now)
         parts.costs.advance(tick.books, findings, now)
-        suspects = parts.whose.suspects(findings, tick.roll, draw_of=parts.costs.draw, now=now)
+        suspects = parts.whose.suspects(findings, draw_of=parts.costs.draw, now=now)
         if not trusted and tick.on_gpus:
             reading.outcomes["no_host_pids"] = len(tick.on_gpus)
         self._say(reading.outcomes)

@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from seedance_obs.exporter.books.account_names import tenant_of, workload_of
 from seedance_obs.exporter.leaks.costs import Place, place_of
-from seedance_obs.exporter.leaks.roll import OnGpus
 from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
 from seedance_obs.sources.sandbox import Sandboxes, tree_of
 
@@ -33,7 +33,6 @@ class Whose:
     def suspects(
         self,
         findings: Iterable[Finding],
-        roll: Mapping[str, OnGpus],
         *,
         draw_of: Callable[[Place], tuple[float | None, float | None]],
         now: float,
@@ -47,7 +46,7 @@ class Whose:
             sandbox = self._sandbox(finding.process)
             groups[_group(finding, sandbox)].append((finding, sandbox))
         found = [
-            self._suspect(sorted(group, key=_weight, reverse=True), roll, now)
+            self._suspect(sorted(group, key=_weight, reverse=True), now)
             for group in groups.values()
         ]
         self._started = {suspect.name: suspect.started_unix for suspect in found}
@@ -63,11 +62,10 @@ class Whose:
     def _suspect(
         self,
         group: list[tuple[Finding, Sandbox | None]],
-        roll: Mapping[str, OnGpus],
         now: float,
     ) -> Suspect:
         finding, sandbox = group[0]
-        owner = roll.get(finding.account)
+        account = finding.owner or finding.account
         name = _name(finding, sandbox)
         since = min(each.since for each, _ in group)
         processes = (each.process for each, _ in group)
@@ -76,8 +74,8 @@ class Whose:
             finding=finding,
             processes=tuple(dict.fromkeys(filter(None, processes))),
             sandbox=sandbox,
-            workload=owner.workload.key if owner else "",
-            tenant=owner.tenant if owner else "",
+            workload=workload_of(account),
+            tenant=tenant_of(account),
             started_unix=self._started.get(name, self._wall() - (now - since)),
         )
 

@@ -1,5 +1,6 @@
 import pytest
 
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.leaks.sights import Alive, Sights
 from seedance_obs.exporter.leaks.warm import WarmServers
@@ -62,6 +63,18 @@ def test_display_servers_and_declared_servers_may_wait(sights):
     gpu = board(processes=(*running(7, 8), GpuProcess(9, 1, graphics=True)))
     warm = {context.process.pid: context.warm for context in sight(sights, gpu).contexts}
     assert warm == {7: False, 8: True, 9: True}
+
+
+def test_of_a_process_that_ended_its_owner_is_remembered_while_the_driver_lists_it(sights):
+    gpu = board(processes=running(7))
+    (living,) = sight(sights, gpu, seat(WORKS, JOB, gpu, 7)).contexts
+    sights.know({7: Alive(ProcessName(7, None), alive=False)}, trusted=True)
+    nobody = seat("unknown\x1fprocess-unknown-0", UNKNOWN_WORKLOAD, gpu, 7)
+    (dead,) = sight(sights, gpu, nobody).contexts
+    assert (living.owner, dead.owner, dead.alive) == (WORKS, WORKS, False)
+    sight(sights, board(processes=()))
+    (another,) = sight(sights, gpu, nobody).contexts
+    assert another.owner == ""
 
 
 def test_whoever_was_given_a_board_and_runs_nothing_is_an_idle_holder(sights):

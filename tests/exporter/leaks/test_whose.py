@@ -2,15 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from seedance_obs.exporter.leaks.roll import OnGpus
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.leaks.suspect import Finding, ProcessName, Sandbox
-from seedance_obs.workload import Workload
 
 ROOT = ProcessName(100, 1000, "python3")
 LOADERS = [ProcessName(110 + n, 1100 + n, "pt_data_worker") for n in range(3)]
 JOB = "research\x1fslurm-42-1"
-ROLL = {JOB: OnGpus(Workload("slurm", "42", 1, slurm_job="42"), "research", {100})}
 NOW, UNIX = 500.0, 1_000_000.0
 
 
@@ -36,7 +33,7 @@ def whose():
 
 
 def found(whose, *findings, now=NOW, draw=(None, None)):
-    return whose.suspects(findings, ROLL, draw_of=lambda _: draw, now=now)
+    return whose.suspects(findings, draw_of=lambda _: draw, now=now)
 
 
 def test_the_processes_of_one_tree_are_one_suspect_the_worst_first(whose):
@@ -93,3 +90,16 @@ def test_suspects_of_one_account_on_a_board_share_what_it_draws(whose):
         ("pseudo_idle_context", "GPU-a", 35.0, 0.25),
         ("pseudo_idle_context", "GPU-b", 70.0, 0.5),
     ]
+
+
+def test_of_what_is_left_of_a_process_its_former_owner_is_told(whose):
+    dead = Finding(
+        "dead_pid_memory",
+        1.0,
+        process=ProcessName(999, None),
+        gpu_uuid="GPU-a",
+        account="unknown\x1fprocess-unknown-0",
+        owner=JOB,
+    )
+    (suspect,) = found(whose, dead)
+    assert (suspect.workload, suspect.tenant) == ("slurm-42-1", "research")
