@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from seedance_obs.sources.proc_mount import read_proc_mount
 from seedance_obs.sources.small_files import read_bytes
 
-_PROC_ROOT_INODE = 1  # PROC_ROOT_INO of linux/proc_fs.h
 _KERNEL_THREAD = 0x200000  # PF_KTHREAD of linux/sched.h, since Linux 2.6.27
 _READ_BYTES = 4096
 # Of proc(5) stat, counted from field 3, the first after the name.
@@ -64,6 +64,7 @@ class ProcessTable:
     """The processes under a host's root, as they were at the first question after `refresh`."""
 
     def __init__(self, root: str | Path) -> None:
+        self._root = root
         self._proc = os.path.join(root, "proc")
         self._stale = True
         self._inodes: dict[int, int] = {}
@@ -112,7 +113,7 @@ class ProcessTable:
 
     def _same(self, inodes: dict[int, int]) -> set[int]:
         """The processes that were there before; of folders that are no real procfs, none."""
-        if not _is_procfs(self._proc):
+        if not read_proc_mount(self._root).procfs:
             return set()
         before = self._inodes
         return {pid for pid, inode in inodes.items() if before.get(pid) == inode}
@@ -134,10 +135,3 @@ def _listed(proc: str) -> Iterator[tuple[int, int]]:
                     yield int(entry.name), entry.inode()
     except OSError:
         return
-
-
-def _is_procfs(proc: str) -> bool:
-    try:
-        return os.stat(proc).st_ino == _PROC_ROOT_INODE
-    except OSError:
-        return False

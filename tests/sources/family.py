@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
+from seedance_obs.processes import stop_process
+
+_SECONDS = 30  # never waited for but where something is wrong
 _BEGINNING = """
 import ctypes, json, os, sys, threading
 
@@ -52,15 +56,15 @@ class Family:
         return self.first.pid
 
     def told(self) -> dict[str, int]:
+        assert select.select([self._stdout], [], [], _SECONDS)[0], "nobody tells anything"
         line = self._stdout.readline()
         assert line, "the first process has failed"
         found: dict[str, int] = json.loads(line)
         return found
 
     def poke(self) -> None:
-        """Give a byte to whoever reads one."""
+        """Give a byte to whoever reads one, which must be one process only."""
         self._stdin.write(b".")
-        self._stdin.flush()
 
 
 @contextmanager
@@ -68,15 +72,20 @@ def family(program: str, *wrapper: str) -> Iterator[Family]:
     """Run a program of `child`, `tell` and so on in a session of its own; `rest` ends with it."""
     command = [*wrapper, sys.executable, "-I", "-S", "-c", _BEGINNING + program]
     first = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        command,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     assert first.stdin is not None
     assert first.stdout is not None
-    with first, first.stdin, first.stdout:  # closing its input is what ends it
+    with first.stdin, first.stdout:
         try:
             yield Family(first, first.stdin, first.stdout)
         finally:
-            first.stdin.close()
+            first.stdin.close()  # which ends it
+            stop_process(first, grace_seconds=_SECONDS)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """All processes of a workload, given those on GPUs: of cgroups, and of trees of real processes."""
 
 import os
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -181,12 +182,11 @@ tell(guest=child(guest), same=child(sudo)); rest()
 
 
 def test_one_look_serves_a_probe_and_the_next_probe_looks_again() -> None:
-    with family("tell(first=child()); os.read(0, 1); tell(second=child()); rest()") as tree:
+    with family("tell(first=child()); os.wait(); tell(second=child()); rest()") as tree:
         first = tree.told()["first"]
         known = ProcessMembers("/")
         assert of(tree.pid, [tree.pid], members=known) == {tree.pid, first}
-        os.kill(first, 9)
-        tree.poke()
+        os.kill(first, signal.SIGKILL)
         second = tree.told()["second"]
         assert of(tree.pid, [tree.pid], members=known) == {tree.pid, first}
         known.refresh()
@@ -199,7 +199,7 @@ def test_the_next_process_with_a_members_pid_is_no_member() -> None:
     with family(program) as tree:
         leaf = tree.told()["leaf"]
         assert of(tree.pid, [tree.pid], members=known) == {tree.pid, leaf}
-        os.kill(leaf, 9)
+        os.kill(leaf, signal.SIGKILL)
         tree.told()
         with numbered(leaf, "sleep", "60") as stranger:
             if stranger is None:
