@@ -33,13 +33,31 @@ def open_leaks(
     """The probes that the settings ask for; None where they ask for none.
 
     Raises:
+        UsageError: as `leak_parts` does.
+    """
+    if settings.leaks_processes == "none":
+        return None
+    return LeakWatch(
+        leak_parts(settings, wall=wall),
+        every_process=settings.leaks_processes == "all",
+        most_shown=settings.leaks_shown,
+        prices=Prices(
+            settings.prices_currency, settings.prices_kwh or None, settings.prices_gpu_hour or None
+        ),
+        host_pids=host_pids,
+        cpu_clock=cpu_clock,
+    )
+
+
+def leak_parts(settings: NodeSettings, *, wall: Callable[[], float]) -> LeakParts:
+    """What the probes are made of, over the files of the node's root.
+
+    Raises:
         UsageError: a growth rule or an entry of the warm servers cannot be read.
     """
     root = Path(settings.node_root)
-    if settings.leaks_processes == "none":
-        return None
     limits = _board_limits(settings)
-    parts = LeakParts(
+    return LeakParts(
         proc=str(root / "proc"),
         probe=ProcessProbe(root),
         members=ProcessMembers(root),
@@ -52,16 +70,6 @@ def open_leaks(
         held=HeldOnBoards(limits),
         whose=Whose(Sandboxes(root), wall=wall),
         costs=Costs(),
-    )
-    return LeakWatch(
-        parts,
-        every_process=settings.leaks_processes == "all",
-        most_shown=settings.leaks_shown,
-        prices=Prices(
-            settings.prices_currency, settings.prices_kwh or None, settings.prices_gpu_hour or None
-        ),
-        host_pids=host_pids,
-        cpu_clock=cpu_clock,
     )
 
 
