@@ -13,6 +13,8 @@ from seedance_obs.sources.sim.fleet import DEMO_FLEET, load_machine, machine_nam
 from seedance_obs.sources.sim.loading import parse_machine, read_machine
 
 GPU = ONE_GPU["gpus"][0]
+HOLDER = {"name": "job", "tenant": "vision", "kind": "training", "gpus": [0], "guise": "holder"}
+POD = {"namespace": "n", "name": "p", "container": "c"}
 
 
 def changed(**changes: Any) -> dict[str, Any]:
@@ -92,6 +94,37 @@ BAD = {
     "repeat too soon": (with_job(duration_s=6, repeat_every_s=5), "repeat_every_s: a duration_s"),
     "share above 1": (with_job(share=1.5), r"workloads\[0\].share: a number from 0.01 to 1"),
     "pod without name": (with_job(pod={"namespace": "a"}), r"workloads\[0\].pod.name: missing"),
+    "unknown guise": (with_job(guise="vampire"), r"guise: one of zombie, ghost, holder"),
+    "zombie for ever": (with_job(guise="zombie"), "guise: a zombie wants a duration_s"),
+    "zombie again": (
+        with_job(guise="zombie", duration_s=2, repeat_every_s=3),
+        "guise: a zombie wants a duration_s, and no repeat",
+    ),
+    "holder without kubernetes": (
+        changed(workloads=[HOLDER | {"pod": POD}]),
+        "job: a holder wants a pod, and kubernetes: true",
+    ),
+    "holder without pod": (
+        changed(kubernetes=True, workloads=[HOLDER]),
+        "job: a holder wants a pod",
+    ),
+    "holder with memory": (
+        changed(kubernetes=True, workloads=[HOLDER | {"pod": POD, "memory_mib": 5}]),
+        r"workloads\[0\].memory_mib: unknown key",
+    ),
+    "ghost with a pod": (with_job(guise="ghost", pod=POD), r"workloads\[0\].pod: unknown key"),
+    "ghost with files": (with_job(guise="ghost", fds=9), r"workloads\[0\].fds: unknown key"),
+    "too few descriptors": (with_job(fds=2), r"fds: a whole number of at least 3"),
+    "descriptors that go": (with_job(fds_per_s=-1), r"fds_per_s: a number from 0"),
+    "room beside a zombie": (
+        changed(
+            workloads=[
+                WORKLOAD | {"guise": "zombie", "duration_s": 5, "memory_mib": 50_000},
+                WORKLOAD | {"name": "other", "start_s": 9, "memory_mib": 50_000},
+            ]
+        ),
+        "memory of job and other exceeds 80996 MiB on GPU 0",
+    ),
     "fault without gpu": (changed(faults=[{"at_s": 1, "xid": 79}]), r"faults\[0\].gpu: a GPU"),
     "fault elsewhere": (changed(faults=[{"at_s": 1, "gpu": 9, "xid": 79}]), "there is no GPU 9"),
     "memory overflows": (with_job(memory_mib=90_000), "memory of job exceeds 80996 MiB on GPU 0"),

@@ -10,8 +10,6 @@ from seedance_obs.sources.sim.fleet import load_machine, machine_names
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.library import SimNvml
 
-PROCESS_FILES = {"stat", "status", "cgroup", "comm"}
-
 
 def pids(root: Path) -> set[int]:
     return {int(entry.name) for entry in (root / "proc").iterdir() if entry.name.isdecimal()}

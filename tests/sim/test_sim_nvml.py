@@ -232,8 +232,8 @@ NOT_SUPPORTED_ON = {
 }
 
 
-def held_by(library: SimNvml, gpu: int, t: float) -> bool:
-    begun = [work for work in library.machine.workloads if work.has_contexts and work.start_s < t]
+def used(library: SimNvml, gpu: int, *, by: float) -> bool:
+    begun = [work for work in library.machine.workloads if work.has_contexts and work.start_s < by]
     return any(held.gpu == gpu for work in begun for held in work.devices)
 
 
@@ -251,8 +251,8 @@ def test_every_call_on_every_board_has_its_shape_or_its_refusal(name: str, funct
             assert found == ("error", NOT_FOUND)
         elif function == "nvmlDeviceGetGpuInstanceProfileInfo" and not gpu.mig:
             assert found == ("error", NOT_SUPPORTED)
-        elif function == "nvmlDeviceGetProcessUtilization" and not held_by(
-            library, gpu.index, 11.0
+        elif function == "nvmlDeviceGetProcessUtilization" and not used(
+            library, gpu.index, by=11.0
         ):
             assert found == ("error", NOT_FOUND)
         else:

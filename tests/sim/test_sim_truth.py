@@ -105,3 +105,23 @@ def test_nothing_happens_in_no_time() -> None:
     found = truth(machine_with({}), 5, 5)
     assert (found.gpu_seconds, found.joules, found.gpu_joules) == ({}, {}, (0.0,))
     assert found.runs == {}
+
+
+def test_what_a_ghost_draws_is_nobodys() -> None:
+    machine = machine_with({"guise": "ghost", "start_s": 5})
+    found, board = truth(machine, 0, 10), boards(machine)[0]
+    assert found.gpu_seconds == pytest.approx({"unallocated": 10})
+    assert found.unallocated.reserved_joules == pytest.approx(10 * board.idle_watts)
+    active = 5 * (board.power_watts(6) - board.idle_watts)
+    assert found.unallocated.active_joules == pytest.approx(active)
+
+
+def test_who_holds_a_board_and_runs_nothing_reserves_it() -> None:
+    holder = {"name": "shell", "tenant": "risk", "kind": "training", "gpus": [0]}
+    pod = {"namespace": "n", "name": "p", "container": "c"}
+    workloads = [holder | {"guise": "holder", "start_s": 4, "pod": pod}]
+    machine = machine_with(kubernetes=True, workloads=workloads)
+    found = truth(machine, 0, 10)
+    assert found.gpu_seconds == pytest.approx({"unallocated": 4, "risk": 6})
+    assert found.tenants["risk"].active_joules == 0
+    assert found.gpu_joules[0] == pytest.approx(10 * boards(machine)[0].idle_watts)
