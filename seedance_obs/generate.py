@@ -2,8 +2,8 @@
 
 `exporters/node.prom` is one whole scrape of a simulated node that has everything the exporter can
 show: NVSwitch and MIG, NVML and DCGM, an XID error, a refused reading, a shared board, the host's
-own energy, a quota. Dashboards, rules and the app may use only names that occur in it or that a
-rule records.
+own energy, a quota, leaks. Dashboards, rules and the app may use only names that occur in it or
+that a rule records.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -26,7 +27,7 @@ from seedance_obs.sources.readings import SourceSnapshot
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.library import SimNvml
-from seedance_obs.sources.sim.machine import Fault, Machine
+from seedance_obs.sources.sim.machine import Fault, HostUse, Machine
 from seedance_obs.sources.sim.page import render_page
 from seedance_obs.sources.sim.pods import cgroup_path
 
@@ -34,12 +35,32 @@ CONTRACT_MACHINE = "h100-mig"
 CONTRACT_STARTED_AT = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 # A pass a second: boards are idle first, then busy for long enough to learn who burns how much.
 FIRST_PASS, LAST_PASS, XID_AT = -20, 100, 99.5
-FILES_EVERY_PASSES = 5
+QUOTAS_EVERY_PASSES = 5
 # Two rows that the machine's own page lacks: a fan, and a sentinel that no reader may believe.
 EXTRA_ROWS = (
     'DCGM_FI_DEV_FAN_SPEED{{gpu="1",UUID="{uuid}"}} 30\n'
     'DCGM_FI_DEV_MEMORY_TEMP{{gpu="1",UUID="{uuid}"}} 9223372036854775794\n'
 )
+
+
+# Workloads whose processes leak, and rules so quick that two minutes tell it; whoever is less than
+# wholly busy counts as idle, so that memory is judged and a context is pseudo-idle.
+LEAKING = HostUse(fds=1100, fds_per_s=9, fd_limit=2048, anonymous_mb=500, anonymous_mb_per_h=3600)
+LEAK_SETTINGS: dict[str, Any] = {
+    "leaks_interval_seconds": 1.0,
+    "leaks_idle_seconds": 5.0,
+    "leaks_idle_cpu_ratio": 1.0,
+    "leaks_idle_memory_ratio": 1.0,
+    "leaks_idle_gpu_ratio": 1.0,
+    "leaks_fd_growth": ("fast=8/s,6s",),
+    "leaks_memory_growth": ("fast=32MiB/h,6s",),
+    "leaks_context_seconds": 10.0,
+    "leaks_context_samples": 10,
+    "leaks_context_activity_ratio": 0.95,
+    "prices_currency": "EUR",
+    "prices_kwh": 0.25,
+    "prices_gpu_hour": 2.5,
+}
 
 
 class _Clock:
@@ -93,27 +114,33 @@ def contract_scrape() -> str:
     """One whole scrape of the contract machine; the same text on every run."""
     clock = _Clock()
     xid = Fault(at_s=XID_AT, gpu=1, xid=48)
-    machine = dataclasses.replace(load_machine(CONTRACT_MACHINE), faults=(xid,))
+    machine = load_machine(CONTRACT_MACHINE)
+    leaking = dataclasses.replace(machine.workloads[-1], host=LEAKING)
+    machine = dataclasses.replace(
+        machine, faults=(xid,), workloads=(*machine.workloads[:-1], leaking)
+    )
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_sysfs(machine, root)
         write_proc(machine, root, clock(), epoch_unix=CONTRACT_STARTED_AT)
-        settings = NodeSettings(node_root=folder, attribution_shapley=True)
+        settings = NodeSettings(node_root=folder, attribution_shapley=True, **LEAK_SETTINGS)
         node = Node(
             settings,
             [_Driver(machine, clock), _Page(machine, clock)],
             node_name="node-1",
             monotonic=clock,
             wall=lambda: CONTRACT_STARTED_AT,
+            cpu_clock=lambda: 0.0,
         )
         for second in range(FIRST_PASS, LAST_PASS + 1):
             clock.now = float(second)
-            if second % FILES_EVERY_PASSES == 0:
-                write_proc(machine, root, clock(), epoch_unix=CONTRACT_STARTED_AT)
+            write_proc(machine, root, clock(), epoch_unix=CONTRACT_STARTED_AT)
+            if second % QUOTAS_EVERY_PASSES == 0:
                 _write_quota(machine, root)
                 node.refresh()
             for name in node.sources:
                 node.poll(name)
+            node.probe()
             node.assemble()
         return _render(node, settings, clock)
 

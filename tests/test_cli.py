@@ -72,6 +72,7 @@ def test_an_unknown_command_is_a_usage_error():
     "command",
     [
         *((), ("exporter",), ("exporter", "node"), ("demo",), ("web",), ("capture",), ("assets",)),
+        ("leaks",),
         ("topology",),
         *(("topology", name) for name in ("show", "parse", "labels", "placements", "validate")),
     ],

@@ -257,6 +257,7 @@ def test_collectors_are_found_and_can_be_left_out():
         "exporter",
         "gpu",
         "host",
+        "leaks",
         "links",
         "quota",
         "tenant",

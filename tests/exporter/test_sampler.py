@@ -34,7 +34,9 @@ class Source:
 def sampler_of(tmp_path, *sources: Source) -> tuple[Node, Sampler]:
     node = Node(NodeSettings(node_root=str(tmp_path)), sources, node_name="n")
     intervals = {source.name: 0.01 for source in sources}
-    return node, Sampler(node, interval_seconds=0.01, source_intervals=intervals)
+    return node, Sampler(
+        node, interval_seconds=0.01, source_intervals=intervals, probe_seconds=0.01
+    )
 
 
 def eventually(holds) -> None:
@@ -81,3 +83,18 @@ def test_a_poll_that_fails_in_any_way_is_made_again(tmp_path, monkeypatch):
     sampler.start()
     eventually(lambda: len(polls) > 3 and sampler.ready)
     sampler.stop()
+
+
+def test_a_probe_that_fails_is_made_again_and_holds_nothing_up(tmp_path, monkeypatch):
+    node, sampler = sampler_of(tmp_path, Source("nvml"))
+    probes = []
+
+    def probe() -> None:
+        probes.append(threading.current_thread().name)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(node, "probe", probe)
+    sampler.start()
+    eventually(lambda: len(probes) > 3 and sampler.ready)
+    sampler.stop()
+    assert set(probes) == {"probe"}

@@ -1,6 +1,6 @@
 """What GPU suspects cost: the energy and time that the books give to whom they are booked to."""
 
-from collections import Counter, defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,13 +23,18 @@ class Spent:
 
 
 class Costs:
-    """Adds up, kind by kind, what passed of suspects' boards while they were suspect."""
+    """Adds up, kind by kind, what passed of suspects' boards while they were suspect.
+
+    Attributes:
+        gpu_seconds: GPU time, by kind of suspect.
+        gpu_energy_mj: Millijoules of boards whose energy is known, by kind.
+    """
 
     def __init__(self) -> None:
         self._meters: dict[Place, deque[Spent]] = {}
         self._suspect: frozenset[tuple[str, Place]] = frozenset()
-        self.gpu_seconds: defaultdict[str, float] = defaultdict(float)
-        self.gpu_energy_mj: Counter[str] = Counter()
+        self.gpu_seconds = dict.fromkeys(GPU_KINDS, 0.0)
+        self.gpu_energy_mj = dict.fromkeys(GPU_KINDS, 0)
 
     def advance(self, books: AttributionView, findings: Iterable[Finding], now: float) -> None:
         """Book what passed since the last call to the kinds that were suspect then and are now."""

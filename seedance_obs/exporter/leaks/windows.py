@@ -4,7 +4,6 @@
 """
 
 import threading
-from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -13,7 +12,7 @@ from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.books.account_names import tenant_of, workload_of
 from seedance_obs.exporter.leaks.gpu_activity import GpuActivity, OnBoards
 from seedance_obs.exporter.view import IdleWindowView
-from seedance_obs.leaks.idle_window import IdleLimits, IdleWindow, Load
+from seedance_obs.leaks.idle_window import REASONS, IdleLimits, IdleWindow, Load
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes, CpuUse
 
@@ -48,7 +47,7 @@ class Windows:
         self._limits = replace(limits, memory_ratio=None)
         self._node = IdleWindow(limits)
         self._workloads: dict[str, IdleWindow] = {}
-        self._skipped: Counter[str] = Counter()
+        self._skipped = dict.fromkeys(REASONS, 0)
         self._stale_seconds = settings.sampler_stale_after_seconds
         self._expected = settings.node_expected_gpus
         self._noting = GpuActivity()  # since the last probe
@@ -108,7 +107,7 @@ class Windows:
 
     @property
     def skipped(self) -> Mapping[str, int]:
-        """Probes at which the node's window was closed, by reason."""
+        """Probes at which the node's window was closed, by each of `REASONS`."""
         with self._lock:
             return dict(self._skipped)
 

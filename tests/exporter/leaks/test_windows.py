@@ -12,6 +12,7 @@ from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.books.account_names import account_name
 from seedance_obs.exporter.leaks.windows import Windows
 from seedance_obs.exporter.view import IdleWindowView
+from seedance_obs.leaks.idle_window import REASONS
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.cpu_times import CpuOwner, CpuTimes
 from seedance_obs.sources.host_load import MemoryUse
@@ -320,7 +321,8 @@ def test_of_many_workloads_those_asked_for_are_shown_and_the_node_always(node):
 
 def test_every_probe_of_a_closed_node_counts_one_reason(node):
     before = node.windows.skipped
-    assert before == {"cpu_unknown": 1}, "the first has nothing to compare with"
+    none = dict.fromkeys(REASONS, 0)
+    assert before == {**none, "cpu_unknown": 1}, "the first has nothing to compare with"
     node.probes(2, cpus=8.0)
     node.memory_ratio = 0.9
     node.probe(cpus=8.0)
@@ -328,12 +330,13 @@ def test_every_probe_of_a_closed_node_counts_one_reason(node):
     node.memory_ratio = 0.1
     node.probes(TO_OPEN + 5)
     assert node.windows.skipped == {
+        **none,
         "cpu_unknown": 1,
         "cpu_busy": 3,
         "memory_in_use": 1,
         "warming_up": TO_OPEN - 1,
     }
-    assert before == {"cpu_unknown": 1}, "what was handed out does not move"
+    assert before == {**none, "cpu_unknown": 1}, "what was handed out does not move"
 
 
 def test_limits_are_those_of_the_settings(tmp_path):
