@@ -1,11 +1,12 @@
 """Descriptors and anonymous memory, of real processes and of folders that look like some."""
 
-import errno
 import os
+import resource
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -216,16 +217,39 @@ def test_one_that_is_gone_costs_no_other(child: HoldingProcess) -> None:
     assert reading.outcomes == {"read": 1, "gone": 2}
 
 
-@pytest.mark.parametrize("step", ["_statm", "read_start"])
-def test_a_process_is_not_called_gone_because_we_are_short_of_descriptors(
-    child: HoldingProcess, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    def short(*_: object) -> None:
-        if step == "_statm":
-            raise OSError(errno.EMFILE, "too many open files")
+@contextmanager
+def short_of_descriptors() -> Iterator[None]:
+    """We can open nothing: our limit is the lowest number that is free."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open("/", os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
-    monkeypatch.setattr(process_probe, step, short)
-    assert outcome(ProcessProbe("/"), child.pid) == "unreadable"
+
+def test_a_process_is_not_called_gone_because_we_are_short_of_descriptors(
+    child: HoldingProcess,
+) -> None:
+    with short_of_descriptors():
+        assert outcome(ProcessProbe("/"), child.pid) == "unreadable"
+
+
+def test_while_we_are_short_of_descriptors_those_of_known_processes_are_counted(
+    child: HoldingProcess,
+) -> None:
+    probe = ProcessProbe("/")
+    if not probe.mount.counts_fds:
+        pytest.skip("Linux counts descriptors since 6.2")
+    before = look(probe, child.pid)
+    child.open_fds(100)
+    with short_of_descriptors():
+        reading = probe.read(probe.all_pids())
+    assert reading.outcomes == {"memory_unknown": 1}
+    assert reading.counts[child.pid] == Counts(before.start_ticks, before.fds + 100, None, None)
+    assert outcome(probe, child.pid) == "read"
 
 
 def test_where_a_mount_hides_processes_a_missing_one_is_not_called_gone(

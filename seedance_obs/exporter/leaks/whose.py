@@ -41,6 +41,7 @@ class Whose:
 
         `draw_of` tells the watts of an account on a board and its part of the board.
         """
+        self._sandboxes.refresh()
         groups: defaultdict[Hashable, list[tuple[Finding, Sandbox | None]]] = defaultdict(list)
         for finding in findings:
             sandbox = self._sandbox(finding.process)
