@@ -13,8 +13,9 @@ import pytest
 from seedance_obs.sources import process_probe
 from seedance_obs.sources.process_probe import OUTCOMES, Counts, ProcessProbe
 from seedance_obs.sources.procfs import ProcessStart, read_start
+from tests.chosen_pid import stranger
 from tests.privileges import as_nobody
-from tests.sources.holding_process import MIB, HoldingProcess, holding_process, reborn
+from tests.sources.holding_process import MIB, HoldingProcess, holding_process
 from tests.sources.test_proc_mount import own
 
 NOBODY_THERE = 2**22 + 1  # over any pid_max
@@ -170,7 +171,7 @@ def test_a_pid_that_is_used_again_has_another_inode_and_start(
     look(probe, child.pid)
     inode = os.stat(f"/proc/{child.pid}/fd").st_ino
     child.kill()
-    with reborn(child.pid):
+    with stranger(child.pid):
         assert os.stat(f"/proc/{child.pid}/fd").st_ino != inode
         read = starts_read(monkeypatch)
         counts = look(probe, child.pid)
@@ -183,7 +184,7 @@ def test_a_pid_that_is_used_again_has_another_inode_and_start(
 def test_a_pid_that_is_handed_on_meanwhile_is_counted_for_nobody(
     child: HoldingProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    successor = reborn(child.pid)
+    successor = stranger(child.pid)
 
     def handed_on(proc: str, pid: int) -> ProcessStart | None:
         child.kill()
