@@ -211,6 +211,17 @@ def test_a_name_of_ten_thousand_characters_takes_one_place_on_its_line(exporter)
     assert len(exporter.shown(MADE_UP["hostile"]).stdout) < 1_500
 
 
+def test_a_wide_name_is_cut_to_half_a_line(exporter):
+    pieces = [
+        piece
+        for line in exporter.shown(MADE_UP["wide"]).stdout.splitlines()
+        for piece in line.split("  ")
+        if WIDE[0] in piece and "…" in piece and "/h" not in piece
+    ]
+    assert pieces
+    assert all(cell_len(piece) <= 40 for piece in pieces)
+
+
 def test_as_json_the_page_comes_as_it_is(exporter):
     done = exporter.shown(MADE_UP["twelve"], "--json")
     with build_opener(ProxyHandler({})).open(f"{exporter.server.url}/leaks") as response:

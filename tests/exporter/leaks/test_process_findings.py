@@ -35,9 +35,7 @@ class Host:
     def write(self, *, fd_limit: int = 65_536, pid: int = PID, **status_kb: int) -> None:
         folder = self.root / f"proc/{pid}"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "limits").write_text(
-            f"Max open files   {fd_limit}   {fd_limit}  files\n"
-        )
+        (folder / "limits").write_text(f"Max open files   {fd_limit}   {fd_limit}  files\n")
         lines = (f"{name}:\t{value} kB\n" for name, value in status_kb.items())
         (folder / "status").write_text("".join(lines))
 
