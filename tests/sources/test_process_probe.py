@@ -105,6 +105,24 @@ def test_a_kernel_that_counts_tells_anyone(child: HoldingProcess) -> None:
         assert look(ProcessProbe("/"), child.pid) == counts
 
 
+def test_none_that_a_kernel_counts_are_none_and_nothing_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe = ProcessProbe("/")
+    if not probe.mount.counts_fds:
+        pytest.skip("Linux counts descriptors since 6.2")
+    monkeypatch.setattr(process_probe, "_listed", lambda _: pytest.fail("a folder was listed"))
+    closes = "import os, time; os.closerange(2, 256); os.close(0); os.close(1); time.sleep(600)"
+    command = [sys.executable, "-I", "-S", "-c", closes]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.read()  # until it has closed all
+            assert look(probe, process.pid).fds == 0
+        finally:
+            process.kill()
+
+
 def test_touched_memory_is_what_grows(child: HoldingProcess) -> None:
     probe = ProcessProbe("/")
     before = look(probe, child.pid).anonymous_bytes

@@ -88,7 +88,7 @@ class Host:
 
 
 def seats(gpu: MergedGpu, pids: Sequence[int]) -> Iterator[Seat]:
-    for pid, workload, account in ((10, SHELL, OUTER_ACCOUNT), (20, INNER, INNER_ACCOUNT)):
+    for pid, workload, account in ((20, INNER, INNER_ACCOUNT), (10, SHELL, OUTER_ACCOUNT)):
         if pid in pids:
             yield Seat(account, workload, gpu, None, (pid,), 1, None)
 
