@@ -61,6 +61,7 @@ class Finding:
         gpu_instance: The MIG GPU instance of the board.
         account: What the board's time is booked to, as `account_names` spells it.
         owner: Whose it is, where that is another account.
+        part: The part (0 to 1) of what the account is booked of the board that is the finding's.
         evidence: The numbers, by names that end in their unit: `open_fds`, `fd_limit`,
             `growth_fds_per_second`, `exhaustion_seconds`, `gpu_memory_bytes`. What is not known
             is absent.
@@ -74,6 +75,7 @@ class Finding:
     gpu_instance: int | None = None
     account: str = ""
     owner: str = ""
+    part: float = 1.0
     evidence: Mapping[str, float] = field(default_factory=dict)
 
 
