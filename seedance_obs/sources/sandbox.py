@@ -65,11 +65,13 @@ class Sandboxes:
         self._before: dict[int, _Look] = {}
         self._looks: dict[int, _Look] = {}
         self._ancestors: dict[int, _Seen] = {}
+        self._parents: dict[tuple[int, int], _Seen | None] = {}  # by pid and start of the child
 
     def refresh(self) -> None:
         """Begin a new probe; who was not asked for in the last one is forgotten."""
         self._refreshes += 1
-        self._before, self._looks, self._ancestors = self._looks, {}, {}
+        self._before, self._looks = self._looks, {}
+        self._ancestors, self._parents = {}, {}
 
     def of(self, pid: int) -> Sandbox | None:
         """Where a process runs; None when it is gone, or went while being looked at.
@@ -116,6 +118,12 @@ class Sandboxes:
         return chain
 
     def _parent(self, child: _Seen) -> _Seen | None:
+        key = (child.pid, child.stat.start_ticks)
+        if key not in self._parents:
+            self._parents[key] = self._look_for_parent(child)
+        return self._parents[key]
+
+    def _look_for_parent(self, child: _Seen) -> _Seen | None:
         """The parent, which the child names before and after it is looked at; None: none is seen.
 
         Between two looks its pid may come to be another's. Whoever started later is no parent.

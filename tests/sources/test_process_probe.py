@@ -1,12 +1,10 @@
 """Descriptors and anonymous memory, of real processes and of folders that look like some."""
 
 import os
-import resource
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from seedance_obs.sources import process_probe
 from seedance_obs.sources.process_probe import OUTCOMES, Counts, ProcessProbe
 from seedance_obs.sources.procfs import ProcessStart, read_start
 from tests.chosen_pid import stranger
+from tests.no_descriptors import no_descriptors
 from tests.privileges import as_nobody
 from tests.sources.holding_process import MIB, HoldingProcess, holding_process
 from tests.sources.test_proc_mount import own
@@ -236,23 +235,10 @@ def test_one_that_is_gone_costs_no_other(child: HoldingProcess) -> None:
     assert reading.outcomes == {"read": 1, "gone": 2}
 
 
-@contextmanager
-def short_of_descriptors() -> Iterator[None]:
-    """We can open nothing: our limit is the lowest number that is free."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest = os.open("/", os.O_RDONLY)
-    os.close(lowest)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
 def test_a_process_is_not_called_gone_because_we_are_short_of_descriptors(
     child: HoldingProcess,
 ) -> None:
-    with short_of_descriptors():
+    with no_descriptors():
         assert outcome(ProcessProbe("/"), child.pid) == "unreadable"
 
 
@@ -264,7 +250,7 @@ def test_while_we_are_short_of_descriptors_those_of_known_processes_are_counted(
         pytest.skip("Linux counts descriptors since 6.2")
     before = look(probe, child.pid)
     child.open_fds(100)
-    with short_of_descriptors():
+    with no_descriptors():
         reading = probe.read(probe.all_pids())
     assert reading.outcomes == {"memory_unknown": 1}
     assert reading.counts[child.pid] == Counts(before.start_ticks, before.fds + 100, None, None)
