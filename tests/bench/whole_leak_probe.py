@@ -40,7 +40,8 @@ def dearer_probes(program: Path, count: int) -> Iterator[Cost]:
     with ExitStack() as stack:
         few = stack.enter_context(sleepers(program, count // 5, opened=MANY_FDS, limit=LOW_LIMIT))
         pids = [*few, *stack.enter_context(sleepers(program, count - len(few)))]
-        yield probed(f"whole, {len(few)} findings", pids, each_alone(pids))
+        name = f"whole, {len(few)} suspects"
+        yield probed(name, pids, each_alone(pids), suspects=len(few))
 
 
 def each_alone(pids: Sequence[int]) -> list[list[Held]]:
@@ -50,8 +51,14 @@ def each_alone(pids: Sequence[int]) -> list[list[Held]]:
 
 
 def probed(
-    name: str, pids: Sequence[int], on_boards: Sequence[Sequence[Held]], *, which: str = "all"
+    name: str,
+    pids: Sequence[int],
+    on_boards: Sequence[Sequence[Held]],
+    *,
+    which: str = "all",
+    suspects: int = 0,
 ) -> Cost:
+    """What a probe of all these processes costs, at least so many of which are suspect."""
     watch = open_leaks(
         NodeSettings(leaks_processes=which),
         host_pids=lambda: True,
@@ -69,6 +76,8 @@ def probed(
     cost = ours(name, pids, lambda: watch.probe(now), before=tick)
     read = watch.view.processes.get("read", 0)
     assert read >= len(pids), f"only {read} of {len(pids)} were read"
+    found = sum(len(suspect.processes) for suspect in watch.view.suspects)
+    assert found >= suspects, f"only {found} of {suspects} are suspect"
     return cost
 
 
