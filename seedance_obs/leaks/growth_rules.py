@@ -16,7 +16,7 @@ _ENTRY = re.compile(
     re.ASCII,
 )
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-_WINDOW_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_WINDOW_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES: dict[Unit, dict[str, int]] = {
     "fds": {"": 1},
     "bytes": {
@@ -31,12 +31,12 @@ _SIZES: dict[Unit, dict[str, int]] = {
 _LEAST: dict[Unit, int] = {"fds": 1000, "bytes": 0}
 _WANTED: dict[Unit, str] = {
     "fds": (
-        "leaks.fd_growth entry {!r}: wanted NAME=RATE,WINDOW, each name once, the rate per s, min, "
-        "h or d, the window in s, m or h, for example fast=8/s,3m"
+        "leaks.fd_growth entry {!r}: wanted NAME=RATE,WINDOW, the rate per s, min, h or d, the "
+        "window in s, m, h or d, for example fast=8/s,3m"
     ),
     "bytes": (
-        "leaks.memory_growth entry {!r}: wanted NAME=RATE,WINDOW, each name once, the rate in kB, "
-        "MB, GB, KiB, MiB or GiB per s, min, h or d, the window in s, m or h, for example "
+        "leaks.memory_growth entry {!r}: wanted NAME=RATE,WINDOW, the rate in kB, "
+        "MB, GB, KiB, MiB or GiB per s, min, h or d, the window in s, m, h or d, for example "
         "fast=32MiB/h,20m"
     ),
 }
@@ -72,8 +72,13 @@ def read_growth_rules(entries: Iterable[str], unit: Unit) -> tuple[GrowthRule, .
     rules: dict[str, GrowthRule] = {}
     for entry in entries:
         rule = _read(entry, unit)
-        if rule is None or rule.name in rules:
+        if rule is None:
             raise UsageError(_WANTED[unit].format(entry))
+        if rule.name in rules:
+            option = _WANTED[unit].partition(" ")[0]
+            raise UsageError(
+                f"{option} has two rules of the name {rule.name!r}: each needs its own"
+            )
         rules[rule.name] = rule
     return tuple(rules.values())
 

@@ -59,7 +59,7 @@ def test_no_entry_is_no_rule():
         "fast=nan/s,3m",
         "fast=inf/s,3m",
         "fast=8/week,3m",
-        "fast=8/s,3d",
+        "fast=8/s,3w",
         "fast=8KiB/s,3m",
         "fast rule=8/s,3m",
         "fast=8/s,3m,3m",
@@ -83,7 +83,7 @@ def test_memory_needs_a_unit(entry):
 
 
 def test_two_rules_of_one_name_are_refused():
-    with pytest.raises(UsageError, match="each name once"):
+    with pytest.raises(UsageError, match="two rules of the name 'fast'"):
         read_growth_rules(["fast=8/s,3m", "fast=9/s,3m"], "fds")
 
 
