@@ -75,6 +75,7 @@ def _probe(leaks: LeakView, now: float) -> dict[str, Json]:
         "cpu_seconds": _number(leaks.probe_seconds),
         "processes": dict(sorted(leaks.processes.items())),
         "skipped": dict(sorted(leaks.skipped.items())),
+        "unjudged": [*sorted(leaks.unjudged)],
     }
 
 

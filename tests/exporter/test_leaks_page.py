@@ -101,7 +101,7 @@ def test_keys_stay():
         *("gpu_seconds", "gpu_energy_joules", "prices"),
     ]
     assert list(page["probe"]) == [
-        *("age_seconds", "idle_age_seconds", "cpu_seconds", "processes", "skipped"),
+        *("age_seconds", "idle_age_seconds", "cpu_seconds", "processes", "skipped", "unjudged"),
     ]
     assert list(page["idle_windows"][0]) == ["workload", "tenant", "open", "reason", "seconds"]
     wanted = [

@@ -228,7 +228,8 @@ def _counts(leaks: LeakView) -> Metric:
     if leaks.probed_at is not None:
         counts = Counter(suspect.finding.kind for suspect in leaks.suspects)
         for kind in KINDS:
-            family.add_metric([kind], counts[kind])
+            if kind not in leaks.unjudged:
+                family.add_metric([kind], counts[kind])
     return family
 
 
