@@ -119,11 +119,26 @@ def test_of_two_trees_a_process_is_the_ones_that_has_it_on_a_gpu(
     assert suspect.finding.process.comm == "python20"
 
 
-def test_without_the_hosts_pids_nothing_is_read_and_that_is_counted(host: Host) -> None:
-    host.host_pids = False
+@pytest.mark.parametrize("known", [False, None])
+def test_unless_pids_are_the_hosts_none_is_read_and_that_is_counted(
+    host: Host, known: bool | None
+) -> None:
+    host.host_pids = known
     assert host.probe(0.0, 10, 20) == {"no_host_pids": 2}
-    host.host_pids = None
+    host.host_pids = True
     assert host.probe(15.0, 10, 20) == {"read": 2}
+
+
+@pytest.mark.parametrize(("known", "told"), [(True, True), (False, False), (None, False)])
+def test_unless_pids_are_the_hosts_an_empty_list_is_no_proof_of_an_empty_board(
+    host: Host, known: bool | None, told: bool
+) -> None:
+    host.host_pids = known
+    for now in range(0, 400, 10):
+        host.note(float(now), memory_used_bytes=2.0**33)
+        host.watch.probe(float(now))
+    kinds = [suspect.finding.kind for suspect in host.watch.view.suspects]
+    assert kinds == (["memory_without_process"] if told else [])
 
 
 def test_what_cannot_be_read_is_said_once_and_so_is_its_end(
