@@ -69,6 +69,11 @@ def test_once_probed_every_kind_is_counted_also_at_zero():
     assert found == {(kind,): float(kind == "spinning") for kind in KINDS}
 
 
+def test_a_kind_that_could_not_be_judged_is_not_counted_as_none():
+    judged = scraped(LeakView(probed_at=1.0, unjudged=GPU_KINDS))["seedance_leak_suspects"]
+    assert judged == {(kind,): 0 for kind in KINDS if kind not in GPU_KINDS}
+
+
 def test_windows_are_the_nodes_and_each_workloads():
     found = scraped(leak_view())
     assert found["seedance_node_idle_window_open"] == {(): 0.0}

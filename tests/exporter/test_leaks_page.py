@@ -93,6 +93,11 @@ def test_the_index_and_the_404_name_the_page(ask):
     assert b"/leaks" in ask(None, "/leakz")[2]
 
 
+def test_kinds_that_could_not_be_judged_are_named():
+    leaks = LeakView(probed_at=1.0, unjudged=frozenset({"spinning", "fd_growth"}))
+    assert page_of(leaks)["probe"]["unjudged"] == ["fd_growth", "spinning"]
+
+
 def test_keys_stay():
     """Programs rely on them: adding one is fine, and changes this test."""
     page = page_of(one_of_each())

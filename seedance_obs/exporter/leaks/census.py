@@ -71,11 +71,16 @@ class Census:
         self._starts = kept | {pid: reading.counts[pid].start_ticks for pid in read}
 
     def _still(self, roll: Roll) -> Mapping[str, OnGpus]:
-        """The accounts, without the pids of silent boards that may be other processes' by now."""
+        """The accounts, without the pids of silent boards that may be other processes' by now.
+
+        One that had no other pids is left out: its process group may be another by now, too.
+        """
         lost = {pid for pid in roll.remembered if not self._is_same(pid)}
-        if not lost:
-            return roll.accounts
-        return {name: replace(on, pids=on.pids - lost) for name, on in roll.accounts.items()}
+        return {
+            name: replace(on, pids=on.pids - lost)
+            for name, on in roll.accounts.items()
+            if not on.pids or on.pids - lost
+        }
 
     def _is_same(self, pid: int) -> bool:
         found = read_start(self._proc, pid)

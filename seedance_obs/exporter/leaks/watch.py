@@ -157,7 +157,7 @@ class LeakWatch:
         count, idle, suspects = Count(), _Idle(), tuple[Suspect, ...]()
         with self._kept_to("counting what processes hold", PROCESS_KINDS):
             count = self._count(tick.roll)
-        with self._kept_to("idle windows", MEMORY_KINDS):
+        with self._kept_to("idle windows for leaks", MEMORY_KINDS):
             idle = self._idle(tick, count, now)
         findings = self._findings(count, idle, now)
         with self._kept_to("what leaks cost"):
@@ -207,9 +207,9 @@ class LeakWatch:
 
         # What was not counted must not look to the judge as if it had ended.
         if not self._unjudged >= PROCESS_KINDS:
-            with self._kept_to("judging processes", PROCESS_KINDS):
+            with self._kept_to("judging processes for leaks", PROCESS_KINDS):
                 found += parts.processes.advance(count.reading.counts, is_idle, now)
-        with self._kept_to("judging boards", GPU_KINDS), self._lock:
+        with self._kept_to("judging boards for leaks", GPU_KINDS), self._lock:
             found += parts.boards.findings(now)
         return [self._named(finding, count) for finding in found]
 
