@@ -473,9 +473,7 @@ def test_where_namespaces_are_hidden_the_kernels_own_thread_tells(
     assert ProcessOwners(host.root).host_pids is shown
 
 
-@pytest.mark.parametrize(
-    ("own", "shown"), [("pid:[4026531836]", True), ("pid:[4026532469]", None)]
-)
+@pytest.mark.parametrize(("own", "shown"), [("pid:[4026531836]", True), ("pid:[4026532469]", None)])
 def test_where_others_are_hidden_this_processs_own_namespace_tells_if_it_is_the_hosts(
     host: HostTree, own: str, shown: bool | None
 ) -> None:

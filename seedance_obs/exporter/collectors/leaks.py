@@ -121,8 +121,7 @@ def _ages(leaks: LeakView, now: float) -> Iterator[Metric]:
     for name, about, at in (
         (
             "seedance_leak_probe_age_seconds",
-            "Time since the last completed leak probe, at the moment of this scrape; one of which a "
-            "part broke is not complete.",
+            "Time since the last leak probe of which no part broke, at the moment of this scrape.",
             leaks.probed_at,
         ),
         (
@@ -223,8 +222,8 @@ def _shown(leaks: LeakView) -> list[Suspect]:
 def _counts(leaks: LeakView) -> Metric:
     family = GaugeMetricFamily(
         "seedance_leak_suspects",
-        "Suspects of each kind, those that are not shown one by one included. Absent of a kind that "
-        "the last probe could not judge, since a part of it broke.",
+        "Suspects of each kind, those that are not shown one by one included. Absent of a kind "
+        "that the last probe could not judge, since a part of it broke.",
         labels=["kind"],
     )
     if leaks.probed_at is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.roll import OnGpus, Roll
-from seedance_obs.exporter.leaks.sights import Alive
 from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import ProbeReading, ProcessProbe

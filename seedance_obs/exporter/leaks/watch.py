@@ -130,9 +130,11 @@ class LeakWatch:
             self._tick = _Tick(roll, books)
             idle_watts = {each.gpu_uuid: _idle_watts(each) for each in books.evidence}
             parts.windows.note(boards, roll.accounts, now, expected=expected)
-            for sight in parts.sights.of(boards, seats, idle_watts):
-                parts.boards.note(sight)
-                parts.held.note(sight)
+            for board in boards:
+                with self._faults.kept_to(f"watching {board.uuid} for leaks"):
+                    for sight in parts.sights.of([board], seats, idle_watts):
+                        parts.boards.note(sight)
+                        parts.held.note(sight)
 
     def probe(self, now: float) -> None:
         """Count what processes hold, judge it, and say whose it is.

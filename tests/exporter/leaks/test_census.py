@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from seedance_obs.exporter.leaks.census import Census
+from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.roll import OnGpus, Roll
-from seedance_obs.exporter.leaks.sights import Alive
 from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import ProcessProbe
