@@ -99,8 +99,9 @@ class ProcessMembers:
         waiting = list(found)
         while waiting and len(found) < _MOST_PROCESSES:
             parent = waiting.pop()
-            below = [pid for pid in self._table.children(parent) if self._stays(pid, parent)]
-            waiting += [pid for pid in below if pid not in found]
+            children = (pid for pid in self._table.children(parent) if pid not in found)
+            below = [pid for pid in children if self._stays(pid, parent)]
+            waiting += below
             found.update(below)
         return frozenset(found)
 
