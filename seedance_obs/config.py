@@ -204,11 +204,16 @@ class NodeSettings:
         ),
     )
     leaks_smaps_most_bytes: int = field(
-        default=8 * 2**30, metadata=_about("Suspects with more resident memory are left alone.")
+        default=8 * 2**30,
+        metadata=_about(
+            "smaps_rollup is not read of suspects with more resident memory than this."
+        ),
     )
     leaks_smaps_seconds: float = field(
         default=1.0,
-        metadata=_about("How long such a reading may take; who took longer is left alone then."),
+        metadata=_about(
+            "How long reading smaps_rollup may take; of who took longer it is not read again."
+        ),
     )
     leaks_context_seconds: float = field(
         default=1800.0,
@@ -229,7 +234,7 @@ class NodeSettings:
         default=(),
         metadata=_about(
             'Workloads that may hold GPU memory and wait: "namespace=serving", "image=*vllm*", '
-            '"tenant=...", "pod=...", "user=...", "comm=...".'
+            '"tenant=...", "pod=...", "container=...", "user=...", "slurm_account=...", "comm=...".'
         ),
     )
     leaks_orphan_seconds: float = field(

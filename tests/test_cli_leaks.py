@@ -98,7 +98,7 @@ def test_the_exit_code_says_whether_there_is_a_suspect(exporter, kinds, asked, c
 def test_the_top_says_how_far_the_probe_can_be_relied_on(exporter):
     top = exporter.shown(leak_view(), columns=160).stdout.splitlines()[0]
     assert top == (
-        "gpu-17: 409 of 412 processes read 4 s ago; others: 2 no permission, 1 ended meanwhile; "
+        "gpu-17: 409 of 412 processes read 4 s ago; others: 2 not permitted, 1 ended meanwhile; "
         "idle window closed (memory in use); workloads' own: 1 of 2 open"
     )
 
@@ -147,7 +147,7 @@ def test_nothing_found_says_what_was_looked_at_and_what_was_not(exporter):
         "No suspects.",
         "Looked at: open files of 409 processes; growth of memory in 1 of 2 workloads; 8 GPUs and "
         "who holds them",
-        "Not looked at: 3 processes (2 no permission, 1 ended meanwhile); growth of memory "
+        "Not looked at: 3 processes (2 not permitted, 1 ended meanwhile); growth of memory "
         "elsewhere (no idle window, memory in use; last one 5 h ago)",
     ]
 
@@ -209,6 +209,17 @@ def test_it_fits_the_terminal_and_sends_it_nothing_but_text(exporter, name, colu
 
 def test_a_name_of_ten_thousand_characters_takes_one_place_on_its_line(exporter):
     assert len(exporter.shown(MADE_UP["hostile"]).stdout) < 1_500
+
+
+def test_a_wide_name_is_cut_to_half_a_line(exporter):
+    pieces = [
+        piece
+        for line in exporter.shown(MADE_UP["wide"]).stdout.splitlines()
+        for piece in line.split("  ")
+        if WIDE[0] in piece and "…" in piece and "/h" not in piece
+    ]
+    assert pieces
+    assert all(cell_len(piece) <= 40 for piece in pieces)
 
 
 def test_as_json_the_page_comes_as_it_is(exporter):

@@ -44,13 +44,7 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
     return {
         "node": _text(view.node_name),
         "gpus": len(view.gpus),
-        "probe": {
-            "age_seconds": _age(leaks.probed_at, now),
-            "idle_age_seconds": _age(leaks.probed_in_window_at, now),
-            "cpu_seconds": _number(leaks.probe_seconds),
-            "processes": dict(sorted(leaks.processes.items())),
-            "skipped": dict(sorted(leaks.skipped.items())),
-        },
+        "probe": _probe(leaks, now),
         "idle_windows": [_window(window) for window in leaks.windows],
         "most_shown": leaks.most_shown,
         "suspects": [
@@ -58,11 +52,7 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
                 **_suspect(suspect, now),
                 "workload_identity": identities.get(suspect.workload),
                 "gpu": indices.get(suspect.finding.gpu_uuid) or None,
-                "cost_per_hour": _number(
-                    cost_per_hour(
-                        suspect, kwh_price=leaks.kwh_price, gpu_hour_price=leaks.gpu_hour_price
-                    )
-                ),
+                "cost_per_hour": _cost(suspect, leaks),
             }
             for suspect in leaks.suspects
         ],
@@ -75,6 +65,16 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
             "kwh": _number(leaks.kwh_price),
             "gpu_hour": _number(leaks.gpu_hour_price),
         },
+    }
+
+
+def _probe(leaks: LeakView, now: float) -> dict[str, Json]:
+    return {
+        "age_seconds": _age(leaks.probed_at, now),
+        "idle_age_seconds": _age(leaks.probed_in_window_at, now),
+        "cpu_seconds": _number(leaks.probe_seconds),
+        "processes": dict(sorted(leaks.processes.items())),
+        "skipped": dict(sorted(leaks.skipped.items())),
     }
 
 
@@ -108,6 +108,11 @@ def _suspect(suspect: Suspect, now: float) -> dict[str, Json]:
         },
         "power_watts": _number(suspect.power_watts),
     }
+
+
+def _cost(suspect: Suspect, leaks: LeakView) -> float | None:
+    prices = {"kwh_price": leaks.kwh_price, "gpu_hour_price": leaks.gpu_hour_price}
+    return _number(cost_per_hour(suspect, **prices))
 
 
 def _sandbox(sandbox: Sandbox) -> dict[str, Json]:

@@ -169,9 +169,8 @@ class LeakView:
     `suspects` are all, the worst of each kind first; what is shown as series is cut to
     `most_shown` of a kind. `skipped` counts probes that no idle window was open in, by reason.
     `processes` counts those of the last probe by how it went: `read`, or why not. `gpu_seconds`
-    and `gpu_energy_mj` are what suspects have cost so far, by kind, `held` is memory-time by board.
-    Prices are per kWh and per
-    GPU-hour, None where none is set.
+    and `gpu_energy_mj` are what suspects have cost so far, by kind, `held` is memory-time by the
+    board's UUID. Prices are per kWh and per GPU-hour, None where none is set.
     """
 
     suspects: tuple[Suspect, ...] = ()

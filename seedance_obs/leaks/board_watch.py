@@ -18,6 +18,8 @@ from seedance_obs.leaks.board_detectors import (
 from seedance_obs.leaks.board_sight import BoardSight, ContextSight
 from seedance_obs.leaks.suspect import Finding, ProcessName
 
+MOST_OF_THE_TIME = 0.5  # a share of it
+
 
 @dataclass(slots=True)
 class _Spell:
@@ -43,7 +45,6 @@ class _Spell:
         return self.seen.at - self.since
 
 
-MOST_OF_THE_TIME = 0.5
 _Spells = dict[tuple[str, object], _Spell]
 
 

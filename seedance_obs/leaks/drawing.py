@@ -15,15 +15,17 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from seedance_obs.leaks.in_words import duration, money, next_step, number, numbers
-from seedance_obs.leaks.page import IdleWindow, LeakPage, ToldSuspect
+from seedance_obs.leaks.page import LeakPage, ToldSuspect, ToldWindow
 from seedance_obs.leaks.suspect import KINDS, ProcessName
 
 MOST_OF_A_KIND = 10
 STALE_SECONDS = 300.0
 NAME_CELLS = 24  # of a process, which Linux cuts at 15 bytes
 INDENT = "    "
-OUTCOMES = {
+# Why processes could not be read, where the outcome of the probe is no word for people.
+UNREAD = {
     "gone": "ended meanwhile",
+    "no_permission": "not permitted",
     "hidden": "hidden or ended",
     "fds_unknown": "open files unknown",
 }
@@ -94,19 +96,19 @@ def _head(page: LeakPage) -> Iterator[str]:
 def _unread(page: LeakPage) -> str:
     """How many processes could not be read, by reason, the most first."""
     return ", ".join(
-        f"{count:,} {_cut(OUTCOMES.get(outcome, _spoken(outcome)), 30)}"
+        f"{count:,} {_cut(UNREAD.get(outcome, _spoken(outcome)), 30)}"
         for outcome, count in sorted(page.processes.items(), key=lambda item: -item[1])
         if outcome != "read" and count
     )
 
 
-def _windows(page: LeakPage) -> tuple[IdleWindow | None, list[IdleWindow]]:
+def _windows(page: LeakPage) -> tuple[ToldWindow | None, list[ToldWindow]]:
     """The node's idle window, and those of workloads."""
     of_node = [window for window in page.windows if not window.workload]
     return (of_node[0] if of_node else None), [one for one in page.windows if one.workload]
 
 
-def _state(window: IdleWindow) -> str:
+def _state(window: ToldWindow) -> str:
     if window.open:
         return "open"
     return f"closed ({_cut(_spoken(window.reason), 30)})" if window.reason else "closed"

@@ -76,12 +76,8 @@ class HeldMemory:
         return self._held.get(key, Held())
 
     def total(self) -> Held:
-        """What all held that are not forgotten."""
+        """What all held."""
         total = Held()
         for held in self._held.values():
             total.add(held)
         return total
-
-    def forget(self, key: Hashable) -> Held:
-        """Let a holder go and give out what it held."""
-        return self._held.pop(key, Held())

@@ -12,8 +12,8 @@ Value = TypeVar("Value", str, int, float)
 
 
 @dataclass(frozen=True, slots=True)
-class IdleWindow:
-    """An idle window; `reason` says why it is closed, empty where nobody told."""
+class ToldWindow:
+    """An idle window as the page tells it; `reason`: why it is closed, empty where nobody told."""
 
     open: bool
     workload: str = ""  # empty for the node's
@@ -61,7 +61,7 @@ class LeakPage:
     age_seconds: float
     idle_age_seconds: float | None
     processes: Mapping[str, int]
-    windows: tuple[IdleWindow, ...]
+    windows: tuple[ToldWindow, ...]
     suspects: tuple[ToldSuspect, ...]
     currency: str = ""
 
@@ -95,7 +95,7 @@ def _page(data: Mapping[str, Any]) -> LeakPage:
         idle_age_seconds=_maybe(probe, "idle_age_seconds", float),
         processes={name: _as(count, int) for name, count in probe["processes"].items()},
         windows=tuple(
-            IdleWindow(one["open"] is True, _text(one, "workload"), _text(one, "reason"))
+            ToldWindow(one["open"] is True, _text(one, "workload"), _text(one, "reason"))
             for one in data["idle_windows"]
         ),
         suspects=tuple(map(_suspect, data["suspects"])),

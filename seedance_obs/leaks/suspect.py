@@ -16,7 +16,8 @@ KINDS = {
     "allocated_without_process": "a GPU is allocated, and its holder runs nothing on it",
     "spinning": "a GPU looks fully used and draws little more than an idle one",
 }
-GPU_KINDS = frozenset(list(KINDS)[4:])
+PROCESS_KINDS = frozenset({"fd_growth", "fd_near_limit", "anonymous_growth", "sparse_residency"})
+GPU_KINDS = frozenset(KINDS) - PROCESS_KINDS  # that hold or burn a GPU
 
 
 @dataclass(frozen=True, slots=True)

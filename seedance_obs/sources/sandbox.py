@@ -118,7 +118,7 @@ def read_place(proc_root: str, pid: int) -> Place | None:
     return (told.pod_uid, told.container_id, told.slurm_job, told.unit)
 
 
-def starts_others(comm: str) -> bool:
+def _starts_others(comm: str) -> bool:
     """Whether a process of this name starts the first process of a container, job or session."""
     return comm in _STARTERS or comm.startswith(_STARTERS_OF_A_KIND)
 
@@ -129,7 +129,7 @@ def _is_outside(parent: _Seen, child: _Seen) -> bool:
         and parent.mount_namespace != child.mount_namespace
     )
     moved = None not in (parent.place, child.place) and parent.place != child.place
-    return apart or moved or parent.stat.kernel or starts_others(parent.stat.comm)
+    return apart or moved or parent.stat.kernel or _starts_others(parent.stat.comm)
 
 
 def _is_older(parent: _Seen, child: _Seen) -> bool:

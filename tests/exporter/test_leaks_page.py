@@ -17,7 +17,7 @@ from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.leaks_page import leaks_page
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.exporter.view import LeakView
-from seedance_obs.leaks.page import IdleWindow, read_page
+from seedance_obs.leaks.page import ToldWindow, read_page
 from seedance_obs.leaks.suspect import KINDS, Sandbox
 from tests.exporter.leak_views import (
     BASH,
@@ -190,7 +190,7 @@ def test_the_page_is_read_back_as_it_was_told():
     assert second.identity == "Slurm job 90210 of ann"
     assert first.evidence == suspect("fd_growth").finding.evidence
     assert second.cost_per_hour == pytest.approx(68 / 1000 * 0.6)
-    assert page.windows[0] == IdleWindow(open=False, reason="memory_in_use")
+    assert page.windows[0] == ToldWindow(open=False, reason="memory_in_use")
 
 
 def test_a_process_without_a_tree_is_the_suspects_only_one():

@@ -111,7 +111,7 @@ def huge_and_shared(process: Puppet, t: float) -> None:
 class Rebirth:
     """Processes that each hold more than the one before and are steady, under one and the same pid.
 
-    After eight it begins again with the least.
+    The eighth lives on: by then descriptors would have grown for longer than a fast rule needs.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Rebirth:
 
     def advance(self, t: float) -> None:
         """Let the process of this moment live, and the one before die."""
-        life = int(t // LIFE_S)
+        life = min(int(t // LIFE_S), LIVES - 1)
         if life != self._life:
             self._life = life
             self._block.close()
@@ -136,8 +136,8 @@ class Rebirth:
 
     def _hold(self, process: Puppet) -> None:
         self.pid = process.pid
-        process.fds(FDS + FDS_PER_LIFE * (self._life % LIVES))
-        process.anon(ANONYMOUS_BYTES + BYTES_PER_LIFE * (self._life % LIVES))
+        process.fds(FDS + FDS_PER_LIFE * self._life)
+        process.anon(ANONYMOUS_BYTES + BYTES_PER_LIFE * self._life)
 
 
 ACTS: dict[str, Act] = {

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.chosen_pid import start_as
 
-LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 PROGRAM = Path(__file__).with_name("puppet_program.py")
 PATIENCE_SECONDS = 60.0
-TRIES = 200
 
 
 class PuppetError(Exception):
@@ -92,30 +90,14 @@ def reborn(pid: int) -> Iterator[Puppet]:
     """A puppet under a pid that is free, such as that of one whose block has ended.
 
     Skips the test where this process may not say which pid comes next.
-
-    Raises:
-        PuppetError: others were faster each time, or the pid is not free.
     """
-    with _driven(_start_as(pid)) as found:
+    with _driven(start_as(pid, _start)) as found:
         yield found
 
 
 def _start() -> subprocess.Popen[bytes]:
     command = [sys.executable, "-I", "-S", str(PROGRAM)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-
-
-def _start_as(pid: int) -> subprocess.Popen[bytes]:
-    for _ in range(TRIES):
-        try:
-            LAST_PID.write_text(str(pid - 1))
-        except OSError as error:
-            pytest.skip(f"the next pid cannot be chosen here: {error}")
-        process = _start()
-        if process.pid == pid:
-            return process
-        _end(process)
-    raise PuppetError(f"no process got the pid {pid} in {TRIES} tries")
 
 
 @contextmanager

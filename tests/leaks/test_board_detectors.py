@@ -97,6 +97,10 @@ def test_a_finding_names_the_process_and_the_account_where_it_can_be_only_theirs
     shared = replace(SHOWN["spinning"], contexts=(*SHOWN["spinning"].contexts, second))
     (finding,) = after(600, shared, "spinning")
     assert (finding.process, finding.account) == (None, "")
+    for ratio, process in ((0.5, PROCESS), (0.51, None)):
+        beside = (*SHOWN["spinning"].contexts, replace(second, sm_ratio=ratio))
+        (finding,) = after(600, replace(shared, contexts=beside), "spinning")
+        assert finding.process == process
 
 
 def test_a_process_that_is_not_told_apart_is_as_idle_as_its_place():

@@ -66,6 +66,18 @@ def test_a_step_of_any_size_is_silent(height):
         assert times_found(step(height, STEADY + late), STEADY + HOUR) == []
 
 
+@pytest.mark.parametrize("height", [1440, 2880, 5000])
+def test_a_step_and_a_rise_a_window_later_are_silent_until_three_windows_rose(height):
+    for late in range(0, 60, 5):
+        rises = STEADY + late + 180 + 30
+
+        def course(at: float, begin: float = STEADY + late, rises: float = rises) -> float:
+            return step(height, begin)(at) + leak(20, rises)(at)
+
+        found = times_found(course, rises + 900)
+        assert found[0] - rises > 180
+
+
 def test_a_slow_leak_is_found_by_the_slow_rule_alone():
     begin = 12 * HOUR
     course = leak(0.1, begin)

@@ -52,13 +52,6 @@ def test_what_is_unknown_is_no_sample():
     assert memory.of("a") == Held(samples=1, seconds=1, zero_samples=1)
 
 
-def test_a_holder_that_goes_takes_what_it_held_along():
-    memory = held_memory()
-    memory.note("a", Activity(0.0), GIB, seconds=1)
-    assert memory.forget("a").samples == 1
-    assert memory.total() == memory.of("a") == memory.forget("a") == Held()
-
-
 @given(
     st.lists(
         st.tuples(

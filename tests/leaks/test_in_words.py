@@ -28,6 +28,7 @@ from seedance_obs.leaks.suspect import KINDS
         (duration(59.6), "1 min"),
         (duration(3_599.7), "1 h"),
         (duration(6_728), "1 h 52 min"),
+        (duration(47 * 3_600), "47 h"),
         (duration(2 * 86_400 + 3 * 3_600), "2 d 3 h"),
         (size(0), "0 B"),
         (size(1_023), "1.0 KiB"),

@@ -88,30 +88,6 @@ def family(program: str, *wrapper: str) -> Iterator[Family]:
             stop_process(first, grace_seconds=_SECONDS)
 
 
-@contextmanager
-def numbered(pid: int, *command: str) -> Iterator[subprocess.Popen[bytes] | None]:
-    """A process with this very pid, which must be free; None where none can be had."""
-    found = None
-    for _ in range(20):
-        try:
-            with open("/proc/sys/kernel/ns_last_pid", "w") as last:
-                last.write(str(pid - 1))
-        except OSError:
-            break
-        started = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        if started.pid == pid:
-            found = started
-            break
-        started.kill()
-        started.wait()
-    try:
-        yield found
-    finally:
-        if found is not None:
-            found.kill()
-            found.wait()
-
-
 def can_unshare() -> bool:
     """Whether this machine lets us make namespaces."""
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""Real processes that hold what a test tells them to, and ones with a pid that was another's."""
+"""Real processes that hold what a test tells them to."""
 
 import mmap
 import subprocess
@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import pytest
 
 MIB = 2**20
 PAGE = mmap.PAGESIZE
@@ -18,8 +16,6 @@ for line in sys.stdin:
     exec(line)
     print(flush=True)
 """
-_LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
-_TRIES = 40  # others on the machine may take the pid first
 
 
 class HoldingProcess:
@@ -68,22 +64,3 @@ def holding_process() -> Iterator[HoldingProcess]:
         yield process
     finally:
         process.kill()
-
-
-@contextmanager
-def reborn(pid: int) -> Iterator[None]:
-    """Another process with the pid of one that has ended."""
-    for _ in range(_TRIES):
-        try:
-            _LAST_PID.write_text(f"{pid - 1}")
-        except OSError:
-            pytest.skip("pids cannot be chosen here: that takes root and checkpointing")
-        process = subprocess.Popen(["sleep", "600"])
-        try:
-            if process.pid == pid:
-                yield
-                return
-        finally:
-            process.kill()
-            process.wait()
-    pytest.skip("others took the pid each time")

@@ -11,7 +11,8 @@ from seedance_obs.sources import cgroup_tree
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_owners import ProcessOwners
 from seedance_obs.workload import Workload
-from tests.sources.family import family, numbered
+from tests.chosen_pid import stranger
+from tests.sources.family import family
 from tests.sources.host_tree import CID, JOB, POD, SIDECAR, UID, HostTree
 
 TRAINER = f"{POD}/cri-containerd-{CID}.scope"
@@ -201,9 +202,7 @@ def test_the_next_process_with_a_members_pid_is_no_member() -> None:
         assert of(tree.pid, [tree.pid], members=known) == {tree.pid, leaf}
         os.kill(leaf, signal.SIGKILL)
         tree.told()
-        with numbered(leaf, "sleep", "60") as stranger:
-            if stranger is None:
-                pytest.skip("no pid can be chosen here")
+        with stranger(leaf):
             known.refresh()
             assert of(tree.pid, [tree.pid], members=known) == {tree.pid}
 

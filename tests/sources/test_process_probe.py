@@ -13,8 +13,9 @@ import pytest
 from seedance_obs.sources import process_probe
 from seedance_obs.sources.process_probe import OUTCOMES, Counts, ProcessProbe
 from seedance_obs.sources.procfs import ProcessStart, read_start
+from tests.chosen_pid import stranger
 from tests.privileges import as_nobody
-from tests.sources.holding_process import MIB, HoldingProcess, holding_process, reborn
+from tests.sources.holding_process import MIB, HoldingProcess, holding_process
 from tests.sources.test_proc_mount import own
 
 NOBODY_THERE = 2**22 + 1  # over any pid_max
@@ -104,6 +105,24 @@ def test_a_kernel_that_counts_tells_anyone(child: HoldingProcess) -> None:
         assert look(ProcessProbe("/"), child.pid) == counts
 
 
+def test_none_that_a_kernel_counts_are_none_and_nothing_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe = ProcessProbe("/")
+    if not probe.mount.counts_fds:
+        pytest.skip("Linux counts descriptors since 6.2")
+    monkeypatch.setattr(process_probe, "_listed", lambda _: pytest.fail("a folder was listed"))
+    closes = "import os, time; os.closerange(2, 256); os.close(0); os.close(1); time.sleep(600)"
+    command = [sys.executable, "-I", "-S", "-c", closes]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.read()  # until it has closed all
+            assert look(probe, process.pid).fds == 0
+        finally:
+            process.kill()
+
+
 def test_touched_memory_is_what_grows(child: HoldingProcess) -> None:
     probe = ProcessProbe("/")
     before = look(probe, child.pid).anonymous_bytes
@@ -170,7 +189,7 @@ def test_a_pid_that_is_used_again_has_another_inode_and_start(
     look(probe, child.pid)
     inode = os.stat(f"/proc/{child.pid}/fd").st_ino
     child.kill()
-    with reborn(child.pid):
+    with stranger(child.pid):
         assert os.stat(f"/proc/{child.pid}/fd").st_ino != inode
         read = starts_read(monkeypatch)
         counts = look(probe, child.pid)
@@ -183,7 +202,7 @@ def test_a_pid_that_is_used_again_has_another_inode_and_start(
 def test_a_pid_that_is_handed_on_meanwhile_is_counted_for_nobody(
     child: HoldingProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    successor = reborn(child.pid)
+    successor = stranger(child.pid)
 
     def handed_on(proc: str, pid: int) -> ProcessStart | None:
         child.kill()

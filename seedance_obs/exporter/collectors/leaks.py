@@ -62,7 +62,9 @@ class LeaksCollector:
             return
         yield from _node_window(leaks)
         yield from _workload_windows(leaks)
-        yield from _probe(leaks, now)
+        yield _skipped(leaks)
+        yield from _ages(leaks, now)
+        yield from _last_probe(leaks)
         yield from _totals(leaks)
         yield _costs(leaks)
         yield _held(view, leaks)
@@ -103,16 +105,19 @@ def _workload_windows(leaks: LeakView) -> Iterator[Metric]:
     yield seconds
 
 
-def _probe(leaks: LeakView, now: float) -> Iterator[Metric]:
-    skipped = CounterMetricFamily(
+def _skipped(leaks: LeakView) -> Metric:
+    family = CounterMetricFamily(
         "seedance_leak_probe_skipped",
         "Probes that found the node's idle window closed and so judged no memory by it, by "
         "reason: cpu, memory or gpu busy or unknown, a gap, or not quiet for long enough.",
         labels=["reason"],
     )
     for reason, count in sorted(leaks.skipped.items()):
-        skipped.add_metric([reason], count)
-    yield skipped
+        family.add_metric([reason], count)
+    return family
+
+
+def _ages(leaks: LeakView, now: float) -> Iterator[Metric]:
     for name, about, at in (
         (
             "seedance_leak_probe_age_seconds",
@@ -129,6 +134,9 @@ def _probe(leaks: LeakView, now: float) -> Iterator[Metric]:
         if at is not None:
             age.add_metric([], max(0.0, now - at))
         yield age
+
+
+def _last_probe(leaks: LeakView) -> Iterator[Metric]:
     took = GaugeMetricFamily(
         "seedance_leak_probe_cpu_seconds", "CPU time that the last leak probe took."
     )
@@ -281,7 +289,7 @@ def _numbers(shown: list[Suspect]) -> Iterator[Metric]:
         yield family
     power = GaugeMetricFamily(
         "seedance_leak_gpu_power_watts",
-        "GPU power that a suspect draws, on average over the last probes.",
+        "GPU power that a suspect draws, on average over the last two minutes.",
         labels=SUSPECT,
     )
     for suspect in shown:

@@ -10,7 +10,7 @@ from seedance_obs.exporter.leaks.warm import WarmServers
 from seedance_obs.leaks.board_sight import BoardSight, ContextSight
 from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.merge import MergedGpu
-from seedance_obs.sources.readings import GpuProcess
+from seedance_obs.sources.readings import GpuProcess, ProcessUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +91,35 @@ class Sights:
         if processes is None:
             return None
         seat_of = {pid: seat for seat in seats for pid in seat.pids}
-        use = None
-        if gpu.process_use is not None and not gpu.mig:
-            use = {each.pid: each for each in gpu.process_use}
-        found = []
-        for process in processes:
-            seat, known = seat_of.get(process.pid), self._known.get(process.pid)
-            name = known.name if known else ProcessName(process.pid, None)
-            account = seat.account if seat else ""
-            workload = seat.workload if seat else None
-            own = use.get(process.pid) if use is not None else None
-            found.append(
-                ContextSight(
-                    process=name,
-                    account=account,
-                    owner=self._owners.get(process.pid, ""),
-                    memory_bytes=process.memory_bytes,
-                    sm_ratio=own.sm_ratio if own else None if use is None else 0.0,
-                    dram_ratio=own.memory_ratio if own else None,
-                    alive=known.alive if known else None,
-                    warm=process.graphics
-                    or self._warm.admits(workload, tenant_of(account), name.comm),
-                )
-            )
-        return tuple(found)
+        use = _use_by_pid(gpu)
+        return tuple(self._context(process, seat_of.get(process.pid), use) for process in processes)
+
+    def _context(
+        self, process: GpuProcess, seat: Seat | None, use: Mapping[int, ProcessUse] | None
+    ) -> ContextSight:
+        """A process in the driver's list; who has no use where the driver tells it, has none."""
+        known = self._known.get(process.pid)
+        name = known.name if known else ProcessName(process.pid, None)
+        account = seat.account if seat else ""
+        workload = seat.workload if seat else None
+        own = None if use is None else use.get(process.pid)
+        return ContextSight(
+            process=name,
+            account=account,
+            owner=self._owners.get(process.pid, ""),
+            memory_bytes=process.memory_bytes,
+            sm_ratio=own.sm_ratio if own else None if use is None else 0.0,
+            dram_ratio=own.memory_ratio if own else None,
+            alive=known.alive if known else None,
+            warm=process.graphics or self._warm.admits(workload, tenant_of(account), name.comm),
+        )
+
+
+def _use_by_pid(gpu: MergedGpu) -> Mapping[int, ProcessUse] | None:
+    """Each process's use of a whole board; None where the driver does not tell it."""
+    if gpu.process_use is None or gpu.mig:
+        return None
+    return {use.pid: use for use in gpu.process_use}
 
 
 def _activity_at(gpu: MergedGpu) -> float | None:

@@ -60,14 +60,13 @@ def test_leaks_of_descriptors_cost_no_gpu():
     assert told(costs) == ({}, {})
 
 
-def test_power_is_the_mean_of_the_last_two_minutes():
+@pytest.mark.parametrize(("busy_until", "watts"), [(180, 70.0), (195, 70 + 330 * 15 / 120)])
+def test_power_is_the_mean_of_the_last_two_minutes(busy_until, watts):
     costs = Costs()
     for at in range(0, 301, 15):
-        watts = 400 if at <= 150 else 70
-        energy = 400_000 * min(at, 150) + 70_000 * max(0, at - 150)
+        energy = 400_000 * min(at, busy_until) + 70_000 * max(0, at - busy_until)
         costs.advance(books(energy, 0, 0, 0), [], float(at))
-    assert watts == 70
-    assert costs.draw(("GPU-a", JOB)) == pytest.approx((70.0, 0.0))
+    assert costs.draw(("GPU-a", JOB)) == pytest.approx((watts, 0.0))
 
 
 def test_the_power_of_a_board_without_a_meter_is_unknown():

@@ -105,6 +105,13 @@ def test_an_account_on_a_large_instance_is_not_thought_quieter_than_it_is():
     assert found.of_account("a") == 1.0
 
 
+def test_an_account_is_scaled_by_the_slices_of_the_smallest_instance():
+    mig = (instance(1, 3, engine_active_ratio=0.5), instance(2, 4, engine_active_ratio=0.0))
+    found = GpuActivity()
+    found.note([board("G0", mig=mig, mig_slices=7)], {"a": On({"G0": 0.3 * 3 / 7})})
+    assert found.of_account("a") == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize(("own", "expected"), [(None, None), (0.1, 0.2), (0.3, 0.3)])
 def test_of_a_mig_board_all_instances_must_be_told_or_it_itself(own, expected):
     mig = (instance(1, 3, engine_active_ratio=0.2), instance(2, 3))

@@ -145,10 +145,10 @@ def test_the_command_prints_the_leaks_with_their_trees(course):
 
 
 def test_in_real_time_a_real_leak_is_told():
-    """Everything as it is in the exporter, with windows of a second."""
+    """Everything as it is in the exporter, with windows of half a second."""
     with puppet() as leak, puppet() as steady:
         watched = watch(
-            [leak.pid, steady.pid], leaks_fd_growth=("fast=8/s,1s",), leaks_interval_seconds=0.2
+            [leak.pid, steady.pid], leaks_fd_growth=("fast=8/s,0.5s",), leaks_interval_seconds=0.2
         )
         leak.fds(2000)
         steady.fds(2000)
@@ -159,6 +159,6 @@ def test_in_real_time_a_real_leak_is_told():
             leak.fds(2000 + int(50 * (now - begun)))
             watched.probe(now)
             told = {process.pid for each in watched.view.suspects for process in each.processes}
-            time.sleep(0.1)
+            time.sleep(0.05)
     assert leak.pid in told
     assert steady.pid not in told

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
@@ -125,3 +127,18 @@ def test_each_mig_instance_is_a_place_of_its_own(sights):
     assert [context.account for context in second.contexts] == [WAITS]
     assert (first.memory_used_bytes, first.utilization_ratio) == (5, 0.4)
     assert (first.power_watts, first.idle_watts) == (None, None)
+
+
+def test_a_process_of_another_compute_instance_is_elsewhere(sights):
+    halves = [replace(instance(1, 3), compute_instance=number) for number in (0, 1)]
+    gpu = board(
+        mig=tuple(halves),
+        processes=tuple(
+            GpuProcess(pid, 1, gpu_instance=1, compute_instance=number)
+            for pid, number in ((7, 0), (8, 1), (9, None))
+        ),
+    )
+    found = [
+        [context.process.pid for context in each.contexts] for each in sights.of([gpu], [], {})
+    ]
+    assert found == [[7, 9], [8, 9]]

@@ -205,6 +205,13 @@ def test_a_lost_board_is_unknown_to_the_node_and_nothing_to_those_on_others(node
     assert node.reason == "gpu_unknown"
 
 
+@pytest.mark.parametrize(("expected", "open_accounts"), [(0, {A, B}), (8, {B})])
+def test_boards_that_are_not_seen_have_their_part_of_the_cpus(tmp_path, expected, open_accounts):
+    node = Node(tmp_path, node_expected_gpus=expected)
+    node.probes(TO_OPEN, used={"pod-a": 0.3})  # A has one GPU: 4 CPUs of 16, of 8 boards 2
+    assert node.windows.open_accounts() == open_accounts
+
+
 class Bare:
     """A node of which no GPU is seen, idle otherwise."""
 
