@@ -30,6 +30,7 @@ _HELD = {
     "memory_without_process": "in use",
     "allocated_without_process": "in use",
 }
+_SAID_UNLESS_ZERO = {"file_bytes", "shared_bytes", "swap_bytes"}
 # Said as part of something else, or as the suspect's age.
 _TOLD_ELSEWHERE = {
     *("open_fds", "fd_limit", "gpu_memory_bytes"),
@@ -162,7 +163,7 @@ def _told(kind: str, told: Mapping[str, float]) -> Iterator[str]:
     if kind == "fd_near_limit":  # here it is what matters; else the growth is
         yield from open_files
     for name, words in _WORDS.items():
-        if name in told:
+        if name in told and (told[name] or name not in _SAID_UNLESS_ZERO):
             yield words(told[name])
     if kind != "fd_near_limit":
         yield from open_files

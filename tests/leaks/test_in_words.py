@@ -135,3 +135,9 @@ def test_the_main_number_of_a_process_is_that_of_its_kind():
     assert main_number("fd_near_limit", told) == "983 of 1,024 open (96 %)"
     assert main_number("dead_pid_memory", {"gpu_memory_bytes": 2.0**30}) == "1.0 GiB held"
     assert main_number("fd_growth", {}) == ""
+
+
+def test_memory_that_is_not_there_is_not_worth_a_word():
+    evidence = {"residency_ratio": 0.0, "swap_bytes": 0.0, "file_bytes": 1.0}
+    suspect = ToldSuspect("x", "sparse_residency", 60.0, evidence=evidence)
+    assert numbers(suspect, "") == ["0 % of anonymous memory resident for 1 min", "1 B of files"]
