@@ -52,7 +52,8 @@ def exporter() -> None:
 
 
 def _node_options(command: Callable[..., None]) -> Callable[..., None]:
-    from seedance_obs.config import ENVIRONMENT_PREFIX, OPTIONS
+    from seedance_obs.config import OPTIONS
+    from seedance_obs.config_reading import ENVIRONMENT_PREFIX
 
     for name, option in reversed(OPTIONS.items()):
         default = option.default
@@ -78,7 +79,8 @@ def _node_options(command: Callable[..., None]) -> Callable[..., None]:
 @_node_options
 def exporter_node(config_file: Path | None, **flags: str | None) -> None:
     """Serve this node's GPUs to Prometheus until SIGTERM or Ctrl-C."""
-    from seedance_obs.config import OPTIONS, load_settings, parse_text
+    from seedance_obs.config import OPTIONS
+    from seedance_obs.config_reading import load_settings, parse_text
     from seedance_obs.exporter.run import running_exporter
 
     _log_to_stderr()

@@ -93,7 +93,8 @@ def _address(url: str | None) -> str:
 
 
 def _local_url() -> str:
-    from seedance_obs.config import ENVIRONMENT_PREFIX, load_settings, split_address
+    from seedance_obs.config import split_address
+    from seedance_obs.config_reading import ENVIRONMENT_PREFIX, load_settings
 
     name = f"{ENVIRONMENT_PREFIX}SERVER_ADDRESS"
     file = os.environ.get("SEEDANCE_CONFIG")

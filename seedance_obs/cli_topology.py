@@ -324,7 +324,7 @@ def _topology(file: str | None, host: dict[str, str | None]) -> "Topology":
 
 
 def _host_reading(given: dict[str, str]) -> "Reading":
-    from seedance_obs.config import load_settings
+    from seedance_obs.config_reading import load_settings
     from seedance_obs.this_host import host_reading
 
     return host_reading(load_settings(None, os.environ, given))

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from seedance_obs.assets import assets_folder
-from seedance_obs.config import OPTIONS, NodeSettings, load_settings, parse_text, split_address
+from seedance_obs.config import OPTIONS, NodeSettings, split_address
+from seedance_obs.config_reading import load_settings, parse_text
 from seedance_obs.errors import UsageError
 
 NODE_TOML = assets_folder("exporters") / "node.toml"

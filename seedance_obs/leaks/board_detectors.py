@@ -122,7 +122,7 @@ def seconds_needed(kind: str, limits: BoardLimits) -> float:
     return limits.spin_seconds if kind == "spinning" else limits.orphan_seconds
 
 
-def evidence_of(seen: Seen, sight: BoardSight) -> dict[str, float]:
+def evidence_of(kind: str, seen: Seen, sight: BoardSight) -> dict[str, float]:
     """The numbers of the latest sight, of the process where it is one's, else of the place."""
     if seen.context is not None:
         own = seen.context.sm_ratio is not None
@@ -139,6 +139,6 @@ def evidence_of(seen: Seen, sight: BoardSight) -> dict[str, float]:
             "dram_ratio": sight.dram_active_ratio,
             "utilization_ratio": sight.utilization_ratio,
             "power_watts": sight.power_watts,
-            "idle_watts": sight.idle_watts,
+            "idle_watts": sight.idle_watts if kind == "spinning" else None,
         }
     return {name: float(value) for name, value in numbers.items() if value is not None}

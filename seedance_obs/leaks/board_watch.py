@@ -5,7 +5,7 @@ shown, and so does everything at a place that was not seen for a while. Time cou
 readings that were seen, never up to now: what nobody looked at proves nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from seedance_obs.leaks.board_detectors import (
@@ -15,7 +15,8 @@ from seedance_obs.leaks.board_detectors import (
     evidence_of,
     seconds_needed,
 )
-from seedance_obs.leaks.board_sight import BoardSight, ContextSight
+from seedance_obs.leaks.board_parts import Parts
+from seedance_obs.leaks.board_sight import BoardSight, ContextSight, Place
 from seedance_obs.leaks.suspect import Finding, ProcessName
 
 MOST_OF_THE_TIME = 0.5  # a share of it
@@ -62,7 +63,7 @@ class BoardWatch:
     def __init__(self, limits: BoardLimits | None = None) -> None:
         """Judge by these limits, or by the default ones."""
         self._limits = limits or BoardLimits()
-        self._places: dict[tuple[str, int | None], _Place] = {}
+        self._places: dict[Place, _Place] = {}
 
     def note(self, sight: BoardSight) -> None:
         """Take in a sight of one place; of two of one moment, the second counts."""
@@ -82,52 +83,68 @@ class BoardWatch:
         self._places[sight.place] = _Place(sight, spells)
 
     def findings(self, now: float) -> list[Finding]:
-        """What has been so for long enough, in a fixed order; forgets places no longer seen."""
+        """What has been so for long enough, in a fixed order; forgets places no longer seen.
+
+        A place may have been seen later than `now`: whoever asks may have looked at the clock
+        before something else that took a while.
+        """
         self._places = {
             name: place
             for name, place in self._places.items()
-            if self._follows(now, place.sight.at)
+            if now - place.sight.at <= self._limits.gap_seconds
         }
-        found = [finding for place in self._places.values() for finding in self._of(place)]
+        parts = Parts([place.sight for place in self._places.values()])
+        found = [finding for place in self._places.values() for finding in self._of(place, parts)]
         return sorted(found, key=_position)
 
     def _follows(self, at: float, before: float) -> bool:
         return 0 <= at - before <= self._limits.gap_seconds
 
-    def _of(self, place: _Place) -> Iterator[Finding]:
+    def _of(self, place: _Place, parts: Parts) -> Iterator[Finding]:
         for (kind, _), spell in place.spells.items():
             if spell.seconds < seconds_needed(kind, self._limits):
                 continue
             if kind != "pseudo_idle_context" or spell.samples >= self._limits.context_samples:
-                yield _finding(kind, spell, place.sight)
+                yield _finding(kind, spell, place.sight, parts)
 
 
-def _finding(kind: str, spell: _Spell, sight: BoardSight) -> Finding:
-    context = _whose(spell.seen, sight)
-    evidence = evidence_of(spell.seen, sight)
+def _finding(kind: str, spell: _Spell, sight: BoardSight, parts: Parts) -> Finding:
+    seen = spell.seen
+    holders = _holders(seen, sight)
+    owners = {context.owner for context in holders}
+    process = holders[0] if len(holders) == 1 else None
+    evidence = evidence_of(kind, seen, sight)
+    if process is not None and process.memory_bytes is not None:
+        evidence["gpu_memory_bytes"] = float(process.memory_bytes)
     return Finding(
         kind,
         spell.since,
-        process=None if context is None else context.process,
+        process=None if process is None else process.process,
         gpu_uuid=sight.gpu_uuid,
         gpu_instance=sight.gpu_instance,
-        account=spell.seen.account if context is None else context.account,
-        owner="" if context is None else context.owner,
+        account=holders[0].account if holders else seen.account,
+        owner=owners.pop() if len(owners) == 1 else "",
+        part=parts.of(kind, seen, sight),
         evidence={**evidence, "seconds": spell.seconds, "samples": float(spell.samples)},
     )
 
 
-def _whose(seen: Seen, sight: BoardSight) -> ContextSight | None:
-    """The process of what was seen.
+def _holders(seen: Seen, sight: BoardSight) -> Sequence[ContextSight]:
+    """The processes of what was seen.
 
     Of what a whole place shows it is the only one that lives there, else the one that alone keeps
-    SMs busy for most of the time.
+    SMs busy for most of the time, else all that live there, or all that are so busy, if they are
+    one account's. Nobody else can be told apart.
     """
-    if seen.context is not None or seen.account:
-        return seen.context
+    if seen.context is not None:
+        return [seen.context]
+    if seen.account:
+        return []
     living = [context for context in sight.contexts or () if context.alive is not False]
     busy = [context for context in living if (context.sm_ratio or 0.0) > MOST_OF_THE_TIME]
-    return next((found[0] for found in (living, busy) if len(found) == 1), None)
+    alone = [group for group in (living, busy) if len(group) == 1]
+    of_one = [group for group in (living, busy) if len({each.account for each in group}) == 1]
+    return next((group for group in (*alone, *of_one)), [])
 
 
 def _position(finding: Finding) -> tuple[str, int, int, int, int, str]:

@@ -18,7 +18,7 @@ class Held:
         samples: How many they are.
         seconds: For how long they stand.
         busy_seconds: The integral of SM activity over that time.
-        zero_samples: Those without any activity of SMs and memory.
+        zero_samples: Those without any activity.
         zero_holding_samples: Those of them that held memory that is worth a word.
         byte_seconds: The integral of memory held, as far as it is known.
         zero_byte_seconds: The part of it without any activity.

@@ -96,8 +96,9 @@ class Suspect:
         tenant: Who pays, empty where unknown.
         started_unix: Unix seconds at which it was first seen so.
         power_watts: What it draws of the board, on average over the last two minutes, by the
-            books. Suspects of one account on one board share its draw equally, so that they add up.
-            None where unknown.
+            books: idle, its part of what its account reserves beside its own work; spinning, all
+            that its account draws. Suspects of one account on one board share it, so that they add
+            up. None where unknown.
         gpu_share: The part of the board's time (0 to 1) that is booked to it, in the same way.
         user: Whose the worst process is by the host's users; empty where unknown.
         cgroup: Where the worst process is, such as `/system.slice/sshd.service`; empty where

@@ -38,6 +38,7 @@ NOT_SHOWN: dict[str, dict[str, BoardSight]] = {
     "pseudo_idle_context": {
         "computes": board(context(sm_ratio=0.01)),
         "copies": board(context(dram_ratio=0.01)),
+        "encodes or decodes": board(context(video_ratio=0.01)),
         "holds a residue": board(context(memory_bytes=512 * 2**20 - 1)),
         "memory unknown": board(context(memory_bytes=None)),
         "activity unknown": board(context(sm_ratio=None)),

@@ -74,7 +74,10 @@ def test_each_kind_brings_its_numbers_and_those_only():
         "memory_without_process": {"gpu_memory_bytes": 4.0 * GIB},
         "busy_without_process": {"utilization_ratio": 0.5},
         "allocated_without_process": {},
-        "spinning": {"utilization_ratio": 1, "power_watts": 120, "idle_watts": 70},
+        "spinning": {
+            **{"utilization_ratio": 1, "power_watts": 120, "idle_watts": 70},
+            "gpu_memory_bytes": 4.0 * GIB,
+        },
     }
     for kind, sight in SHOWN.items():
         (finding,) = after(needed(kind), sight, kind)
@@ -93,14 +96,46 @@ def test_a_finding_names_the_process_and_the_account_where_it_can_be_only_theirs
     beside = board(context(sm_ratio=1.0), idle_holders=("team\x1fpod-b",))
     (finding,) = after(1800, beside, "allocated_without_process")
     assert (finding.process, finding.account) == (None, "team\x1fpod-b")
-    second = context(process=ProcessName(4712, 1), sm_ratio=1.0)
-    shared = replace(SHOWN["spinning"], contexts=(*SHOWN["spinning"].contexts, second))
-    (finding,) = after(600, shared, "spinning")
-    assert (finding.process, finding.account) == (None, "")
-    for ratio, process in ((0.5, PROCESS), (0.51, None)):
-        beside = (*SHOWN["spinning"].contexts, replace(second, sm_ratio=ratio))
-        (finding,) = after(600, replace(shared, contexts=beside), "spinning")
-        assert finding.process == process
+
+
+ONE, OTHER = "team\x1fpod-a", "team\x1fpod-b"
+
+
+@pytest.mark.parametrize(
+    ("others", "pid", "account"),
+    [
+        ([(ONE, 1.0, True)], None, ONE),
+        ([(OTHER, 0.51, True)], None, ""),
+        ([(OTHER, 1.0, False)], 4711, ONE),
+        ([(OTHER, 0.5, True)], 4711, ONE),
+        ([(ONE, 1.0, True), (OTHER, 0.0, True)], None, ONE),
+        ([(ONE, 0.2, True), (ONE, 0.3, True)], 4711, ONE),
+    ],
+    ids=["two of one", "one each", "of the dead", "half busy", "busy ones of one", "all of one"],
+)
+def test_who_spins_is_told_as_far_as_it_can_be_only_them(others, pid, account):
+    contexts = [
+        context(process=ProcessName(4712 + number, 1), account=of, sm_ratio=busy, alive=alive)
+        for number, (of, busy, alive) in enumerate(others)
+    ]
+    both = (*SHOWN["spinning"].contexts, *contexts)
+    (finding,) = after(600, replace(SHOWN["spinning"], contexts=both), "spinning")
+    assert (finding.process and finding.process.pid, finding.account) == (pid, account)
+
+
+def test_who_spins_is_told_with_its_own_memory_else_with_the_boards():
+    sight = replace(SHOWN["spinning"], memory_used_bytes=40 * GIB)
+    (finding,) = after(600, sight, "spinning")
+    assert finding.evidence["gpu_memory_bytes"] == 4.0 * GIB
+    (finding,) = after(600, replace(sight, contexts=()), "spinning")
+    assert finding.evidence["gpu_memory_bytes"] == 40.0 * GIB
+
+
+def test_what_a_board_draws_when_idle_says_something_of_who_spins_only():
+    for kind in DETECTORS.keys() - {"spinning"}:
+        sight = replace(SHOWN[kind], power_watts=69.0, idle_watts=86.0)
+        (finding,) = after(needed(kind), sight, kind)
+        assert "idle_watts" not in finding.evidence
 
 
 def test_a_process_that_is_not_told_apart_is_as_idle_as_its_place():
@@ -109,7 +144,7 @@ def test_a_process_that_is_not_told_apart_is_as_idle_as_its_place():
     (finding,) = after(1800, quiet, "pseudo_idle_context")
     assert finding.evidence["sm_ratio"] == 0.004
     assert finding.evidence["dram_ratio"] == 0.002
-    for busy in ({"sm_active_ratio": 0.02}, {"dram_active_ratio": 0.02}):
+    for busy in ({"sm_active_ratio": 0.02}, {"dram_active_ratio": 0.02}, {"video_ratio": 0.02}):
         assert after(1800, replace(quiet, **busy), "pseudo_idle_context") == []
 
 
@@ -147,5 +182,6 @@ def test_idle_is_both_below_the_limit_and_unknown_without_sm_activity():
     assert Activity(0.01, 0.0).idle(0.01) is False
     assert Activity(0.0, 0.01).idle(0.01) is False
     assert Activity(0.0, None).idle(0.01) is True
-    assert Activity(None, 0.0).idle(0.01) is None
+    assert Activity(0.0, None, 0.01).idle(0.01) is False
+    assert Activity(None, 0.0, 0.0).idle(0.01) is None
     assert Activity(0.0, None).highest == 0.0

@@ -89,6 +89,23 @@ def test_what_nobody_has_seen_lately_is_not_found():
     assert found(watch, 1846, IDLE) == []
 
 
+def test_a_sight_from_after_the_clock_was_read_costs_no_place_its_clocks():
+    watch = BoardWatch()
+    for at in range(1801):
+        watch.note(replace(SHOWN[IDLE], at=float(at)))
+        watch.findings(at - 0.2)
+    assert len(found(watch, 1799.8, IDLE)) == 1
+
+
+def test_compute_instances_of_one_instance_have_clocks_of_their_own():
+    watch = BoardWatch()
+    for at in range(1801):
+        for number in (0, 1):
+            mine = context(process=ProcessName(4711 + number, 1))
+            watch.note(board(mine, at=float(at), gpu_instance=1, compute_instance=number))
+    assert [finding.process.pid for finding in watch.findings(1800)] == [4711, 4712]
+
+
 def test_instances_of_one_board_have_clocks_of_their_own():
     watch = BoardWatch()
     for at in range(301):
@@ -131,7 +148,7 @@ def test_what_has_closed_is_forgotten():
         watch.note(board(*pids, at=float(at), gpu_uuid=f"GPU-{at // 100}"))
         watch.findings(float(at))
     assert len(watch._places) == 1
-    assert len(watch._places["GPU-4", None].spells) == 20
+    assert len(watch._places["GPU-4", None, None].spells) == 20
 
 
 STEPS = st.lists(

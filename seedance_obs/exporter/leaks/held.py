@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from seedance_obs.leaks.board_detectors import BoardLimits
-from seedance_obs.leaks.board_sight import BoardSight
+from seedance_obs.leaks.board_sight import BoardSight, Place
 from seedance_obs.leaks.held_memory import Held, HeldMemory
 
 
@@ -16,7 +16,7 @@ class HeldOnBoards:
         self._memory = HeldMemory(
             idle_below_ratio=limits.context_activity_ratio, least_bytes=limits.gpu_memory_bytes
         )
-        self._seen_at: dict[tuple[str, int | None], float] = {}
+        self._seen_at: dict[Place, float] = {}
 
     def note(self, sight: BoardSight) -> None:
         """Take in a sight of one place, which stands for the time since the one before."""

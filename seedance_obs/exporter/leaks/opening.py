@@ -22,6 +22,8 @@ from seedance_obs.sources.process_memory import ReferencedMemory
 from seedance_obs.sources.process_probe import ProcessProbe
 from seedance_obs.sources.sandbox import Sandboxes
 
+MOST_MISSED_PASSES = 3  # over a source of boards
+
 
 def open_leaks(
     settings: NodeSettings,
@@ -95,6 +97,10 @@ def _referenced_memory(settings: NodeSettings) -> ReferencedMemory | None:
 
 
 def _board_limits(settings: NodeSettings) -> BoardLimits:
+    slowest = max(
+        settings.sampler_interval_seconds,
+        settings.dcgm_interval_seconds if settings.dcgm_url else 0.0,
+    )
     return BoardLimits(
         context_seconds=settings.leaks_context_seconds,
         context_samples=settings.leaks_context_samples,
@@ -103,4 +109,5 @@ def _board_limits(settings: NodeSettings) -> BoardLimits:
         orphan_seconds=settings.leaks_orphan_seconds,
         allocated_seconds=settings.leaks_allocated_seconds,
         spin_seconds=settings.leaks_spin_seconds,
+        gap_seconds=max(BoardLimits().gap_seconds, MOST_MISSED_PASSES * slowest),
     )

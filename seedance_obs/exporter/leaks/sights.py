@@ -6,19 +6,30 @@ from dataclasses import dataclass
 from seedance_obs.exporter.books.account_names import tenant_of
 from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD, Place, places_of
 from seedance_obs.exporter.books.seats import Seat
+from seedance_obs.exporter.leaks.listed import Alive, Listed, ListedProcesses
+from seedance_obs.exporter.leaks.places import (
+    activity_at,
+    free_ratio,
+    idle_holders,
+    processes_at,
+    values_at,
+)
+from seedance_obs.exporter.leaks.told_use import ToldUse, video_ratio
 from seedance_obs.exporter.leaks.warm import WarmServers
 from seedance_obs.leaks.board_sight import BoardSight, ContextSight
-from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.readings import GpuProcess, ProcessUse
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
-    """A process on a GPU as the last probe found it; `alive` is None where nobody can tell."""
+class _Board:
+    """A board at one tick, its seats, and what is known of its processes by pid."""
 
-    name: ProcessName
-    alive: bool | None
+    gpu: MergedGpu
+    seats: Sequence[Seat]
+    listed: Mapping[int, Listed]
+    use: Mapping[int, ProcessUse]
+    idle_watts: float | None
 
 
 class Sights:
@@ -26,17 +37,17 @@ class Sights:
 
     def __init__(self, warm: WarmServers) -> None:
         self._warm = warm
-        self._known: Mapping[int, Alive] = {}
-        self._trusted = False
-        self._owners: dict[int, str] = {}  # accounts of the processes that drivers list, by pid
+        self._told: tuple[Mapping[int, Alive], bool] = {}, False
+        self._listed = ListedProcesses()
+        self._use = ToldUse()
 
-    def know(self, known: Mapping[int, Alive], *, trusted: bool) -> None:
+    def know(self, told: Mapping[int, Alive], *, trusted: bool) -> None:
         """Take what a probe found out of the processes on GPUs, by pid.
 
         A driver's list is not to be trusted where this exporter shares no pids with the host: it
         leaves out whom a container cannot see.
         """
-        self._known, self._trusted = known, trusted
+        self._told = told, trusted
 
     def of(
         self,
@@ -44,111 +55,72 @@ class Sights:
         seats: Sequence[Seat],
         idle_watts: Mapping[str, float | None],
     ) -> Iterator[BoardSight]:
-        """Every place of every board; `idle_watts` is what boards draw when idle, by UUID."""
-        boards = list(boards)
-        self._remember(boards, seats)
+        """Every place of these boards; `idle_watts` is what boards draw when idle, by UUID.
+
+        What is known of a board that is not among them is kept.
+        """
+        told, trusted = self._told
         for gpu in boards:
             own = [seat for seat in seats if seat.gpu.uuid == gpu.uuid]
+            known = [seat for seat in own if seat.workload != UNKNOWN_WORKLOAD]
+            accounts = {pid: seat.account for seat in known for pid in seat.pids}
+            listed, use = self._listed.note(gpu, told, accounts), self._use.of(gpu)
+            board = _Board(gpu, own, listed, use, idle_watts.get(gpu.uuid))
             for place in places_of(gpu):
-                yield self._sight(gpu, place, own, idle_watts.get(gpu.uuid))
+                yield self._sight(board, place, trusted=trusted)
 
-    def _remember(self, boards: Iterable[MergedGpu], seats: Iterable[Seat]) -> None:
-        """Keep whose each process is for as long as a driver lists it, also after its end."""
-        known = [seat for seat in seats if seat.workload != UNKNOWN_WORKLOAD]
-        self._owners |= {pid: seat.account for seat in known for pid in seat.pids}
-        listed = {process.pid for gpu in boards for process in gpu.processes or ()}
-        self._owners = {pid: own for pid, own in self._owners.items() if pid in listed}
-
-    def _sight(
-        self, gpu: MergedGpu, place: Place, seats: Sequence[Seat], idle_watts: float | None
-    ) -> BoardSight:
-        instance = place.instance
-        here = [seat for seat in seats if seat.instance == instance]
-        processes = _processes(gpu, place) if self._trusted else None
-        values = {name: read.value for name, read in gpu.readings.items()}
-        if instance is not None:
-            values = dict(instance.values)
+    def _sight(self, board: _Board, place: Place, *, trusted: bool) -> BoardSight:
+        gpu, instance = board.gpu, place.instance
+        here = [seat for seat in board.seats if seat.instance == instance]
+        processes = processes_at(gpu, place) if trusted else None
+        values = values_at(gpu, place)
         used = values.get("memory_used_bytes")
         return BoardSight(
             gpu_uuid=gpu.uuid,
             at=gpu.listed_at,
-            activity_at=None if instance else _activity_at(gpu),
             gpu_instance=None if instance is None else instance.gpu_instance,
+            compute_instance=None if instance is None else instance.compute_instance,
+            slices=place.slices,
+            free_ratio=free_ratio(gpu, place, board.seats),
+            activity_at=activity_at(gpu, place),
             memory_used_bytes=None if used is None else int(used),
             utilization_ratio=values.get("utilization_ratio", values.get("engine_active_ratio")),
             sm_active_ratio=values.get("sm_active_ratio"),
             dram_active_ratio=values.get("dram_active_ratio", values.get("memory_busy_ratio")),
+            video_ratio=video_ratio(
+                values.get("encoder_utilization_ratio"), values.get("decoder_utilization_ratio")
+            ),
             power_watts=None if instance else gpu.value("power_watts"),
-            idle_watts=None if instance else idle_watts,
+            idle_watts=None if instance else board.idle_watts,
             limit_watts=None if instance else gpu.value("power_limit_watts"),
-            contexts=self._contexts(gpu, processes, here),
-            idle_holders=_idle_holders(gpu, processes, here),
+            contexts=self._contexts(board, processes, here),
+            idle_holders=idle_holders(gpu, processes, here),
         )
 
     def _contexts(
-        self, gpu: MergedGpu, processes: Sequence[GpuProcess] | None, seats: Sequence[Seat]
+        self, board: _Board, processes: Sequence[GpuProcess] | None, seats: Sequence[Seat]
     ) -> tuple[ContextSight, ...] | None:
         if processes is None:
             return None
         seat_of = {pid: seat for seat in seats for pid in seat.pids}
-        use = _use_by_pid(gpu)
-        return tuple(self._context(process, seat_of.get(process.pid), use) for process in processes)
-
-    def _context(
-        self, process: GpuProcess, seat: Seat | None, use: Mapping[int, ProcessUse] | None
-    ) -> ContextSight:
-        """A process in the driver's list; who has no use where the driver tells it, has none."""
-        known = self._known.get(process.pid)
-        name = known.name if known else ProcessName(process.pid, None)
-        account = seat.account if seat else ""
-        workload = seat.workload if seat else None
-        own = None if use is None else use.get(process.pid)
-        return ContextSight(
-            process=name,
-            account=account,
-            owner=self._owners.get(process.pid, ""),
-            memory_bytes=process.memory_bytes,
-            sm_ratio=own.sm_ratio if own else None if use is None else 0.0,
-            dram_ratio=own.memory_ratio if own else None,
-            alive=known.alive if known else None,
-            warm=process.graphics or self._warm.admits(workload, tenant_of(account), name.comm),
+        return tuple(
+            self._context(board, process, seat_of.get(process.pid)) for process in processes
         )
 
-
-def _use_by_pid(gpu: MergedGpu) -> Mapping[int, ProcessUse] | None:
-    """Each process's use of a whole board; None where the driver does not tell it."""
-    if gpu.process_use is None or gpu.mig:
-        return None
-    return {use.pid: use for use in gpu.process_use}
-
-
-def _activity_at(gpu: MergedGpu) -> float | None:
-    """When the board's SM activity was read, or what stands for it."""
-    names = ("sm_active_ratio", "utilization_ratio")
-    return next((gpu.readings[name].taken_at for name in names if name in gpu.readings), None)
-
-
-def _processes(gpu: MergedGpu, place: Place) -> Sequence[GpuProcess] | None:
-    """The driver's list at a place, graphics too; None where it says nothing."""
-    if gpu.processes is None or gpu.vgpus:
-        return None
-    if place.instance is None:
-        return gpu.processes
-    number, compute = place.instance.gpu_instance, place.instance.compute_instance
-    return [
-        process
-        for process in gpu.processes
-        if process.gpu_instance == number
-        and (None in (compute, process.compute_instance) or compute == process.compute_instance)
-    ]
-
-
-def _idle_holders(
-    gpu: MergedGpu, processes: Sequence[GpuProcess] | None, seats: Sequence[Seat]
-) -> tuple[str, ...]:
-    """Who was given a place and runs nothing there; nobody while any process is nobody's."""
-    seated = {pid for seat in seats for pid in seat.pids}
-    computing = {process.pid for process in processes or () if not process.graphics}
-    if gpu.vgpus or processes is None or not computing <= seated:
-        return ()
-    return tuple(seat.account for seat in seats if not seat.pids)
+    def _context(self, board: _Board, process: GpuProcess, seat: Seat | None) -> ContextSight:
+        """A process in the driver's list."""
+        listed, use = board.listed[process.pid], board.use.get(process.pid)
+        account = seat.account if seat else ""
+        workload = seat.workload if seat else None
+        admitted = self._warm.admits(workload, tenant_of(account), listed.name.comm)
+        return ContextSight(
+            process=listed.name,
+            account=account,
+            owner=listed.owner,
+            memory_bytes=process.memory_bytes,
+            sm_ratio=use.sm_ratio if use else None,
+            dram_ratio=use.memory_ratio if use else None,
+            video_ratio=video_ratio(use.encoder_ratio, use.decoder_ratio) if use else None,
+            alive=listed.alive,
+            warm=process.graphics or admitted,
+        )

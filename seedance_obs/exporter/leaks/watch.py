@@ -13,9 +13,10 @@ from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.faults import Faults
 from seedance_obs.exporter.leaks.costs import Costs
 from seedance_obs.exporter.leaks.held import HeldOnBoards
+from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.process_findings import ProcessFindings
 from seedance_obs.exporter.leaks.roll import OnGpus, roll_of
-from seedance_obs.exporter.leaks.sights import Alive, Sights
+from seedance_obs.exporter.leaks.sights import Sights
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.exporter.leaks.windows import Windows
 from seedance_obs.exporter.view import AttributionView, BoardEvidence, LeakView
@@ -114,9 +115,11 @@ class LeakWatch:
             roll = roll_of(seats)
             idle_watts = {each.gpu_uuid: _idle_watts(each) for each in books.evidence}
             parts.windows.note(boards, roll, now, expected=expected)
-            for sight in parts.sights.of(boards, seats, idle_watts):
-                parts.boards.note(sight)
-                parts.held.note(sight)
+            for board in boards:
+                with self._faults.kept_to(f"watching {board.uuid} for leaks"):
+                    for sight in parts.sights.of([board], seats, idle_watts):
+                        parts.boards.note(sight)
+                        parts.held.note(sight)
             pids = (process.pid for board in boards for process in board.processes or ())
             self._tick = _Tick(roll, books, frozenset(pids))
 

@@ -1,12 +1,14 @@
 """From findings to suspects: whose a finding is, and which findings are one and the same."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import NamedTuple
 
 from seedance_obs.exporter.books.account_names import tenant_of, workload_of
-from seedance_obs.exporter.leaks.costs import Place, place_of
+from seedance_obs.exporter.leaks.costs import sum_known
 from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
 from seedance_obs.sources.sandbox import Sandboxes, tree_of
 
@@ -20,6 +22,29 @@ WEIGHTS = {
     "dead_pid_memory": "gpu_memory_bytes",
     "memory_without_process": "gpu_memory_bytes",
 }
+STILL_WORST = 0.8  # of the weight of the worst one: whoever was the worst before still is
+
+Started = tuple[int, int | None]  # a process by its pid and start
+Found = tuple[Finding, Sandbox | None]
+Draw = Callable[[Finding], tuple[float | None, float | None]]
+
+
+class Group(NamedTuple):
+    """What findings of one suspect have in common."""
+
+    kind: str
+    gpu_uuid: str
+    gpu_instance: int | None
+    tree: Started | None
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """A suspect as the last probe told it."""
+
+    started_unix: float
+    worst: Started | None
 
 
 class Whose:
@@ -28,29 +53,27 @@ class Whose:
     def __init__(self, sandboxes: Sandboxes, *, wall: Callable[[], float]) -> None:
         self._sandboxes = sandboxes
         self._wall = wall
-        self._started: dict[str, float] = {}  # Unix seconds by suspect
+        self._before: dict[Group, _Before] = {}
 
     def suspects(
-        self,
-        findings: Iterable[Finding],
-        *,
-        draw_of: Callable[[Place], tuple[float | None, float | None]],
-        now: float,
+        self, findings: Iterable[Finding], *, draw_of: Draw, now: float
     ) -> tuple[Suspect, ...]:
         """The suspects, kind by kind, the worst of each first.
 
-        `draw_of` tells the watts of an account on a board and its part of the board.
+        `draw_of` tells the watts that a finding costs and its part of its board.
         """
-        groups: defaultdict[Hashable, list[tuple[Finding, Sandbox | None]]] = defaultdict(list)
+        groups: defaultdict[Group, list[Found]] = defaultdict(list)
         for finding in findings:
             sandbox = self._sandbox(finding.process)
             groups[_group(finding, sandbox)].append((finding, sandbox))
-        found = [
-            self._suspect(sorted(group, key=_weight, reverse=True), now)
-            for group in groups.values()
-        ]
-        self._started = {suspect.name: suspect.started_unix for suspect in found}
-        return tuple(sorted(_with_draw(found, draw_of), key=_rank))
+        found = {
+            group: self._suspect(group, members, draw_of, now) for group, members in groups.items()
+        }
+        self._before = {
+            group: _Before(suspect.started_unix, _started(suspect.finding.process))
+            for group, suspect in found.items()
+        }
+        return tuple(sorted(found.values(), key=_rank))
 
     def _sandbox(self, process: ProcessName | None) -> Sandbox | None:
         """Where a process runs; None where nobody can look, or another has its pid by now."""
@@ -60,47 +83,55 @@ class Whose:
         return sandbox if sandbox.chain[0].start_ticks == process.start_ticks else None
 
     def _suspect(
-        self,
-        group: list[tuple[Finding, Sandbox | None]],
-        now: float,
+        self, group: Group, members: Sequence[Found], draw_of: Draw, now: float
     ) -> Suspect:
-        finding, sandbox = group[0]
+        before = self._before.get(group)
+        ordered = _worst_first(members, before.worst if before else None)
+        finding, sandbox = ordered[0]
         account = finding.owner or finding.account
-        name = _name(finding, sandbox)
-        since = min(each.since for each, _ in group)
-        processes = (each.process for each, _ in group)
+        since = min(each.since for each, _ in members)
+        draws = [draw_of(each) for each, _ in members]
+        processes = (each.process for each, _ in ordered)
         return Suspect(
-            name=name,
+            name=_name(group),
             finding=finding,
             processes=tuple(dict.fromkeys(filter(None, processes))),
             sandbox=sandbox,
             workload=workload_of(account),
             tenant=tenant_of(account),
-            started_unix=self._started.get(name, self._wall() - (now - since)),
+            started_unix=before.started_unix if before else self._wall() - (now - since),
+            power_watts=sum_known([watts for watts, _ in draws]),
+            gpu_share=sum_known([share for _, share in draws]),
         )
 
 
-def _with_draw(
-    suspects: Sequence[Suspect], draw_of: Callable[[Place], tuple[float | None, float | None]]
-) -> Iterator[Suspect]:
-    """The suspects with what they draw of their boards; those of one account share it."""
-    places = Counter(place_of(suspect.finding) for suspect in suspects)
-    for suspect in suspects:
-        place = place_of(suspect.finding)
-        watts, share = draw_of(place) if place[0] else (None, None)
-        yield replace(
-            suspect,
-            power_watts=None if watts is None else watts / places[place],
-            gpu_share=None if share is None else share / places[place],
-        )
-
-
-def _group(finding: Finding, sandbox: Sandbox | None) -> Hashable:
+def _group(finding: Finding, sandbox: Sandbox | None) -> Group:
     tree = tree_of(sandbox) if sandbox else finding.process
-    return finding.kind, finding.gpu_uuid, finding.gpu_instance, finding.account, tree
+    place = (finding.gpu_uuid, finding.gpu_instance)
+    return Group(finding.kind, *place, _started(tree), finding.account)
 
 
-def _weight(found: tuple[Finding, Sandbox | None]) -> tuple[float, float]:
+def _started(process: ProcessName | None) -> Started | None:
+    return None if process is None else (process.pid, process.start_ticks)
+
+
+def _worst_first(members: Sequence[Found], worst_before: Started | None) -> list[Found]:
+    """One finding of each process: the first of its rules, so that they take no turns.
+
+    For the same reason the worst stays so until another is clearly worse.
+    """
+    of_process: dict[Started | None, Found] = {}
+    for found in members:
+        of_process.setdefault(_started(found[0].process), found)
+    ordered = sorted(of_process.values(), key=_weight, reverse=True)
+    kept = of_process.get(worst_before)
+    if kept is not None and _weight(kept)[0] >= STILL_WORST * _weight(ordered[0])[0]:
+        ordered.remove(kept)
+        ordered.insert(0, kept)
+    return ordered
+
+
+def _weight(found: Found) -> tuple[float, float]:
     finding = found[0]
     return finding.evidence.get(WEIGHTS.get(finding.kind, ""), 0.0), -finding.since
 
@@ -110,10 +141,13 @@ def _rank(suspect: Suspect) -> tuple[int, float, float, str]:
     return list(KINDS).index(suspect.finding.kind), -weight, -age, suspect.name
 
 
-def _name(finding: Finding, sandbox: Sandbox | None) -> str:
-    tree = tree_of(sandbox) if sandbox else finding.process
-    place = finding.gpu_uuid
-    if finding.gpu_instance is not None:
-        place += f":{finding.gpu_instance}"
-    owner = f"{tree.pid}-{tree.start_ticks}" if tree else finding.account
-    return re.sub(r"[^\w.:-]", "_", "-".join(filter(None, (finding.kind, place, owner))))
+def _name(group: Group) -> str:
+    """Kind, place and tree or account, to be read; then what tells all groups apart."""
+    place = group.gpu_uuid
+    if group.gpu_instance is not None:
+        place += f":{group.gpu_instance}"
+    holder = group.account
+    if group.tree is not None:
+        holder = "-".join(str(each) for each in group.tree if each is not None)
+    digest = blake2s(repr(tuple(group)).encode(), digest_size=4).hexdigest()
+    return re.sub(r"[^\w.:-]", "_", "-".join(filter(None, (group.kind, place, holder, digest))))

@@ -33,6 +33,27 @@ def test_each_limit_of_boards_is_the_option_of_its_name_with_the_same_default():
         assert limits == dataclasses.replace(BoardLimits(), **{name: value})
 
 
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({"sampler_interval_seconds": 15.0}, 45.0),
+        ({"sampler_interval_seconds": 60.0, "sampler_stale_after_seconds": 180.0}, 180.0),
+        ({"dcgm_interval_seconds": 60.0}, 45.0),
+        (
+            {
+                "dcgm_url": "http://dcgm",
+                "dcgm_interval_seconds": 60.0,
+                "sampler_stale_after_seconds": 180.0,
+            },
+            180.0,
+        ),
+    ],
+    ids=["usual", "slow driver", "no DCGM", "slow DCGM"],
+)
+def test_boards_may_be_seen_as_seldom_as_their_slowest_source_is_read(settings, seconds):
+    assert opening._board_limits(NodeSettings(**settings)).gap_seconds == seconds
+
+
 def test_each_limit_of_processes_is_an_option():
     fds, memory = ("a=1/s,1m",), ("b=1MB/h,2m",)
     limits = opening._process_limits(

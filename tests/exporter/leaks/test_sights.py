@@ -50,11 +50,13 @@ def test_a_board_is_told_with_its_readings_and_who_is_on_it(sights):
 
 
 def test_where_the_driver_tells_of_processes_one_it_leaves_out_did_nothing(sights):
-    use = (ProcessUse(7, 0.25, 0.1),)
-    gpu = board(processes=running(7, 8), process_use=use)
+    use = (ProcessUse(7, 0.25, 0.1, encoder_ratio=0.2, decoder_ratio=0.3),)
+    told = {"utilization_ratio": reading(0.25)}
+    gpu = board(processes=running(7, 8), process_use=use, readings=told)
     by_pid = {context.process.pid: context for context in sight(sights, gpu).contexts}
     assert (by_pid[7].sm_ratio, by_pid[7].dram_ratio) == (0.25, 0.1)
     assert (by_pid[8].sm_ratio, by_pid[8].dram_ratio) == (0.0, None)
+    assert (by_pid[7].video_ratio, by_pid[8].video_ratio) == (0.3, None)
     assert by_pid[8].process == ProcessName(8, None)
     assert by_pid[8].alive is None
 
@@ -142,3 +144,35 @@ def test_a_process_of_another_compute_instance_is_elsewhere(sights):
         [context.process.pid for context in each.contexts] for each in sights.of([gpu], [], {})
     ]
     assert found == [[7, 9], [8, 9]]
+
+
+def test_the_memory_of_an_instance_is_told_of_the_one_compute_instance_that_may_use_it(sights):
+    halves = [
+        replace(instance(1, 3, memory_used_bytes=5.0), compute_instance=number) for number in (0, 1)
+    ]
+
+    def used(*numbers):
+        processes = tuple(
+            GpuProcess(7 + number, 1, gpu_instance=1, compute_instance=number) for number in numbers
+        )
+        found = sights.of([board(mig=tuple(halves), processes=processes)], [], {})
+        return [each.memory_used_bytes for each in found]
+
+    assert used() == used(0) == [5, None]
+    assert used(1) == used(0, 1) == [None, None]
+
+
+def test_an_instance_is_a_part_of_what_nobody_holds_of_its_board(sights):
+    held, free = instance(1, 3), instance(2, 1)
+    gpu = board(mig=(held, free), mig_slices=7, processes=())
+    first, second = sights.of([gpu], [seat(WORKS, JOB, gpu, place=held)], {})
+    assert (first.slices, first.free_ratio) == (3, 0.0)
+    assert (second.slices, second.free_ratio) == (1, 0.25)
+    (whole,) = sights.of([board()], [], {})
+    assert whole.free_ratio == 1.0
+
+
+def test_a_transcoder_is_busy_by_its_board_where_the_driver_does_not_tell_of_processes(sights):
+    told = {"sm_active_ratio": reading(0.0), "decoder_utilization_ratio": reading(0.4)}
+    found = sight(sights, board(processes=running(7), readings=told))
+    assert found.activity_of(found.contexts[0]).highest == 0.4

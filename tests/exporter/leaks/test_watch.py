@@ -203,3 +203,20 @@ def test_a_fault_of_a_tick_costs_that_tick_only(
     host.watch.note([object()], [], AttributionView(), 0.0, expected=1)  # no board at all
     assert "fault_started" in caplog.text
     assert host.probe(15.0, 10) == {"read": 2}
+
+
+def test_a_fault_of_one_board_costs_the_others_nothing(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    for now in range(0, 400, 10):
+        broken = board("GPU-0", readings={"memory_used_bytes": reading(float("nan"))})
+        gpu = board(
+            "GPU-1", listed_at=now, processes=(), readings={"memory_used_bytes": reading(2**33)}
+        )
+        host.watch.note([broken, gpu], [], AttributionView(), float(now), expected=1)
+        host.watch.probe(float(now))
+    found = [suspect.finding for suspect in host.watch.view.suspects]
+    assert [(each.kind, each.gpu_uuid) for each in found] == [("memory_without_process", "GPU-1")]
+    assert [record.getMessage() for record in caplog.records if "fault" in record.getMessage()] == [
+        "event=fault_started of='watching GPU-0 for leaks'"
+    ]
