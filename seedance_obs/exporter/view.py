@@ -170,15 +170,22 @@ class LeakView:
     `most_shown` of a kind. `skipped` counts probes that no idle window was open in, by reason.
     `processes` counts those of the last probe by how it went: `read`, or why not. `gpu_seconds`
     and `gpu_energy_mj` are what suspects have cost so far, by kind, `held` is memory-time by the
-    board's UUID. Prices are per kWh and per GPU-hour, None where none is set.
+    board's UUID. `unjudged` are kinds that the last probe could not judge, since a part of it
+    broke; `probed_at` is of the last one in which nothing did. `judged_after_seconds` tells by kind
+    for how long something must be watched before it can be suspect at all: five windows of the
+    quickest rule where something grows. Prices are per kWh and per GPU-hour, None where none is
+    set.
     """
 
     suspects: tuple[Suspect, ...] = ()
+    unjudged: frozenset[str] = frozenset()
     most_shown: int = 0
     windows: tuple[IdleWindowView, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     probed_at: float | None = None  # monotonic; None before the first
     probed_in_window_at: float | None = None  # the last that an open window let pass
+    watching_since: float | None = None  # monotonic, of the first probe
+    judged_after_seconds: Mapping[str, float] = field(default_factory=dict)
     probe_seconds: float | None = None  # CPU time of the last
     processes: Mapping[str, int] = field(default_factory=dict)
     gpu_seconds: Mapping[str, float] = field(default_factory=dict)

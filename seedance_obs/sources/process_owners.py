@@ -197,11 +197,24 @@ def _name(facts: CgroupFacts, group: int, job: str) -> tuple[str, str]:
 
 
 def _shows_host_pids(proc: str) -> bool | None:
-    """By the pid namespace of pid 1, which only root may ask, else by the kernel's own thread."""
-    try:
-        return os.readlink(f"{proc}/1/ns/pid") == _HOST_PID_NAMESPACE
-    except OSError:
-        if read_process(proc, 1) is None:
-            return None
+    """By the pid namespace of pid 1, which only root may ask, else by this process's own.
+
+    This one's own says nothing where it is another: this `/proc` may be the host's all the same.
+    Then the kernel's own thread tells, unless a mount with `hidepid` shows none of root's.
+    """
+    first = _pid_namespace(proc, "1")
+    if first is not None:
+        return first == _HOST_PID_NAMESPACE
+    if _pid_namespace(proc, "self") == _HOST_PID_NAMESPACE:
+        return True
+    if read_process(proc, 1) is None:
+        return None
     second = read_process(proc, 2)
     return second is not None and second.comm == "kthreadd"
+
+
+def _pid_namespace(proc: str, process: str) -> str | None:
+    try:
+        return os.readlink(f"{proc}/{process}/ns/pid")
+    except OSError:
+        return None

@@ -473,6 +473,22 @@ def test_where_namespaces_are_hidden_the_kernels_own_thread_tells(
     assert ProcessOwners(host.root).host_pids is shown
 
 
+@pytest.mark.parametrize(("own", "shown"), [("pid:[4026531836]", True), ("pid:[4026532469]", None)])
+def test_where_others_are_hidden_this_processs_own_namespace_tells_if_it_is_the_hosts(
+    host: HostTree, own: str, shown: bool | None
+) -> None:
+    (host.root / "proc/self/ns").mkdir(parents=True)
+    (host.root / "proc/self/ns/pid").symlink_to(own)
+    assert ProcessOwners(host.root).host_pids is shown
+
+
+def test_the_first_processs_namespace_counts_more_than_this_ones(host: HostTree) -> None:
+    name_pid_namespace(host, "pid:[4026532469]")
+    (host.root / "proc/self/ns").mkdir(parents=True)
+    (host.root / "proc/self/ns/pid").symlink_to("pid:[4026531836]")
+    assert ProcessOwners(host.root).host_pids is False
+
+
 def test_where_not_even_the_first_process_shows_nobody_can_tell(host: HostTree) -> None:
     host.start(42, SESSION)
     owners = ProcessOwners(host.root)

@@ -5,30 +5,33 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from seedance_obs.exporter.books.roster import own_cgroup
 from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.faults import Faults
+from seedance_obs.exporter.leaks.census import Census, Count
 from seedance_obs.exporter.leaks.costs import Costs
 from seedance_obs.exporter.leaks.held import HeldOnBoards
-from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.process_findings import ProcessFindings
-from seedance_obs.exporter.leaks.roll import OnGpus, roll_of
+from seedance_obs.exporter.leaks.roll import Roll, RollCall
 from seedance_obs.exporter.leaks.sights import Sights
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.exporter.leaks.windows import Windows
-from seedance_obs.exporter.view import AttributionView, BoardEvidence, LeakView
+from seedance_obs.exporter.view import AttributionView, BoardEvidence, IdleWindowView, LeakView
 from seedance_obs.leaks.board_watch import BoardWatch
-from seedance_obs.leaks.suspect import Finding, ProcessName, Suspect
+from seedance_obs.leaks.suspect import GPU_KINDS, KINDS, Finding, Suspect
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.cpu_times import CpuOwner
 from seedance_obs.sources.process_members import ProcessMembers
-from seedance_obs.sources.process_probe import Counts, ProbeReading, ProcessProbe
+from seedance_obs.sources.process_probe import ProcessProbe
 from seedance_obs.sources.procfs import read_comm
 
 LOG = logging.getLogger(__name__)
+PROCESS_KINDS = frozenset(KINDS) - GPU_KINDS
+MEMORY_KINDS = frozenset({"anonymous_growth"})  # that are judged in idle windows only
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,19 @@ class LeakParts:
 
 @dataclass(frozen=True, slots=True)
 class _Tick:
-    """What the last tick saw: who is on boards, by account, what the books say, and all pids."""
+    """What the last tick saw: who is on boards, and what the books say."""
 
-    roll: Mapping[str, OnGpus] = field(default_factory=dict)
+    roll: Roll = field(default_factory=Roll)
     books: AttributionView = field(default_factory=AttributionView)
-    on_gpus: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """Whether the node is idle, which accounts are, and what is shown of their windows."""
+
+    node: bool = False
+    accounts: frozenset[str] = frozenset()
+    windows: tuple[IdleWindowView, ...] = ()
 
 
 class LeakWatch:
@@ -83,13 +94,16 @@ class LeakWatch:
         cpu_clock: Callable[[], float],
     ) -> None:
         self._parts = parts
-        self._every_process = every_process
         self._host_pids = host_pids
         self._cpu_clock = cpu_clock
+        self._roll_call = RollCall()
+        self._census = Census(parts.proc, parts.probe, parts.members, every_process=every_process)
         self._faults = Faults()
         self._lock = threading.Lock()
         self._tick = _Tick()
         self._blind: set[str] = set()  # reasons for which processes could not be read last
+        self._complete = True  # whether nothing of this probe broke so far
+        self._unjudged: set[str] = set()  # kinds that it cannot judge
         self.view = LeakView(
             most_shown=most_shown,
             currency=prices.currency,
@@ -112,77 +126,96 @@ class LeakWatch:
         """
         parts = self._parts
         with self._faults.kept_to("watching boards for leaks"), self._lock:
-            roll = roll_of(seats)
+            roll = self._roll_call.call(boards, seats, now)
+            self._tick = _Tick(roll, books)
             idle_watts = {each.gpu_uuid: _idle_watts(each) for each in books.evidence}
-            parts.windows.note(boards, roll, now, expected=expected)
+            parts.windows.note(boards, roll.accounts, now, expected=expected)
             for board in boards:
                 with self._faults.kept_to(f"watching {board.uuid} for leaks"):
                     for sight in parts.sights.of([board], seats, idle_watts):
                         parts.boards.note(sight)
                         parts.held.note(sight)
-            pids = (process.pid for board in boards for process in board.processes or ())
-            self._tick = _Tick(roll, books, frozenset(pids))
 
     def probe(self, now: float) -> None:
-        """Count what processes hold, judge it, and say whose it is."""
-        parts, started = self._parts, self._cpu_clock()
-        with self._lock:
-            tick = self._tick
-        trusted = self._host_pids() is not False
-        members = self._members(tick.roll) if trusted else {}
-        account_of = {pid: account for account, pids in members.items() for pid in pids}
-        # Of two that have a process in their trees it is the one's that has it on a GPU.
-        account_of |= {pid: account for account in members for pid in tick.roll[account].pids}
-        reading = self._read({*account_of, *tick.on_gpus} if trusted else set())
-        parts.sights.know(self._alive(tick.on_gpus, reading), trusted=trusted)
-        parts.windows.probe(now, _cpu_owners(tick.roll, members))
-        findings = self._findings(reading.counts, account_of, now)
-        parts.costs.advance(tick.books, findings, now)
-        suspects = parts.whose.suspects(findings, draw_of=parts.costs.draw, now=now)
-        if not trusted and tick.on_gpus:
-            reading.outcomes["no_host_pids"] = len(tick.on_gpus)
-        self._say(reading.outcomes)
-        self._show(tick, suspects, reading.outcomes, now)
+        """Count what processes hold, judge it, and say whose it is.
+
+        A part that breaks costs its own findings, not those of others. Such a probe is not
+        complete, and the kinds that it could not judge are `unjudged` in the view.
+        """
+        started = self._cpu_clock()
+        try:
+            self._probe(now)
+        except Exception:
+            # What was found before is not to be shown on as if it was found now.
+            self.view = replace(self.view, suspects=(), unjudged=frozenset(KINDS))
+            raise
         self.view = replace(self.view, probe_seconds=self._cpu_clock() - started)
 
-    def _members(self, roll: Mapping[str, OnGpus]) -> Mapping[str, frozenset[int]]:
-        """The processes of those that hold GPUs, by account."""
-        members = self._parts.members
-        members.refresh()
-        return {account: members.of(on.workload, on.pids) for account, on in roll.items()}
+    def _probe(self, now: float) -> None:
+        parts = self._parts
+        with self._lock:
+            tick = self._tick
+        self._complete, self._unjudged = True, set()
+        count, idle, suspects = Count(), _Idle(), tuple[Suspect, ...]()
+        with self._kept_to("counting what processes hold", PROCESS_KINDS):
+            count = self._count(tick.roll)
+        with self._kept_to("idle windows for leaks", MEMORY_KINDS):
+            idle = self._idle(tick, count, now)
+        findings = self._findings(count, idle, now)
+        with self._kept_to("what leaks cost"):
+            parts.costs.advance(tick.books, findings, now)
+        with self._kept_to("whose leaks are", KINDS):
+            suspects = parts.whose.suspects(findings, draw_of=parts.costs.draw, now=now)
+        self._show(suspects, idle, count.reading.outcomes, now)
 
-    def _read(self, pids: set[int]) -> ProbeReading:
-        probe = self._parts.probe
-        return probe.read({*pids, *probe.all_pids()} if self._every_process else pids)
+    @contextmanager
+    def _kept_to(self, what: str, kinds: Collection[str] = ()) -> Iterator[None]:
+        """A context in which a fault costs what would be known of these kinds."""
+        done = False
+        with self._faults.kept_to(what):
+            yield
+            done = True
+        if not done:
+            self._complete = False
+            self._unjudged.update(kinds)
 
-    def _alive(self, pids: Iterable[int], reading: ProbeReading) -> Mapping[int, Alive]:
-        """The processes on GPUs by pid, as far as anything is known of them."""
-        found = {}
-        for pid in pids:
-            if pid in reading.gone:
-                found[pid] = Alive(ProcessName(pid, None), alive=False)
-            elif pid in reading.counts:
-                start_ticks = reading.counts[pid].start_ticks
-                name = ProcessName(pid, start_ticks, read_comm(self._parts.proc, pid))
-                found[pid] = Alive(name, alive=True)
-        return found
+    def _count(self, roll: Roll) -> Count:
+        """Count the processes of those on GPUs, and tell those who watch boards what lives.
 
-    def _findings(
-        self, counts: Mapping[int, Counts], account_of: Mapping[int, str], now: float
-    ) -> list[Finding]:
+        The pids that a driver tells mean something only where it is certain that they are those of
+        this `/proc`.
+        """
+        trusted = self._host_pids() is True
+        count = self._census.take(roll, host_pids=trusted)
+        self._say(count.reading.outcomes)
+        with self._lock:
+            self._parts.sights.know(count.on_gpus, trusted=trusted)
+        return count
+
+    def _idle(self, tick: _Tick, count: Count, now: float) -> _Idle:
+        """Move the idle windows on."""
+        windows = self._parts.windows
+        windows.probe(now, _cpu_owners(tick.roll, count))
+        shown = {account.account for account in tick.books.workload_accounts}
+        return _Idle(windows.node_open, windows.open_accounts(), windows.view(shown))
+
+    def _findings(self, count: Count, idle: _Idle, now: float) -> list[Finding]:
         """What processes and boards show; memory is judged where the node or its owner is idle."""
         parts = self._parts
-        node_open, open_accounts = parts.windows.node_open, parts.windows.open_accounts()
+        found: list[Finding] = []
 
         def is_idle(pid: int) -> bool:
-            return node_open or account_of.get(pid) in open_accounts
+            return idle.node or count.account_of.get(pid) in idle.accounts
 
-        found = parts.processes.advance(counts, is_idle, now)
-        with self._lock:
+        # What was not counted must not look to the judge as if it had ended.
+        if not self._unjudged >= PROCESS_KINDS:
+            with self._kept_to("judging processes for leaks", PROCESS_KINDS):
+                found += parts.processes.advance(count.reading.counts, is_idle, now)
+        with self._kept_to("judging boards for leaks", GPU_KINDS), self._lock:
             found += parts.boards.findings(now)
-        return [self._named(finding, account_of) for finding in found]
+        return [self._named(finding, count) for finding in found]
 
-    def _named(self, finding: Finding, account_of: Mapping[int, str]) -> Finding:
+    def _named(self, finding: Finding, count: Count) -> Finding:
         """A finding with the name of its process and the account it belongs to."""
         process = finding.process
         if process is None:
@@ -191,7 +224,7 @@ class LeakWatch:
         return replace(
             finding,
             process=replace(process, comm=comm),
-            account=finding.account or account_of.get(process.pid, ""),
+            account=finding.account or count.account_of.get(process.pid, ""),
         )
 
     def _say(self, outcomes: Mapping[str, int]) -> None:
@@ -204,23 +237,19 @@ class LeakWatch:
         self._blind = blind
 
     def _show(
-        self,
-        tick: _Tick,
-        suspects: tuple[Suspect, ...],
-        outcomes: Mapping[str, int],
-        now: float,
+        self, suspects: tuple[Suspect, ...], idle: _Idle, outcomes: Mapping[str, int], now: float
     ) -> None:
-        windows, costs = self._parts.windows, self._parts.costs
-        shown = {account.account for account in tick.books.workload_accounts}
+        costs, before = self._parts.costs, self.view
         with self._lock:
             held = self._parts.held.by_board()
         self.view = replace(
-            self.view,
+            before,
             suspects=suspects,
-            windows=windows.view(shown),
-            skipped=windows.skipped,
-            probed_at=now,
-            probed_in_window_at=now if windows.node_open else self.view.probed_in_window_at,
+            unjudged=frozenset(self._unjudged),
+            windows=idle.windows,
+            skipped=self._parts.windows.skipped,
+            probed_at=now if self._complete else before.probed_at,
+            probed_in_window_at=now if idle.node else before.probed_in_window_at,
             processes=dict(outcomes),
             gpu_seconds=dict(costs.gpu_seconds),
             gpu_energy_mj=dict(costs.gpu_energy_mj),
@@ -228,13 +257,11 @@ class LeakWatch:
         )
 
 
-def _cpu_owners(
-    roll: Mapping[str, OnGpus], members: Mapping[str, frozenset[int]]
-) -> Mapping[str, CpuOwner]:
+def _cpu_owners(roll: Roll, count: Count) -> Mapping[str, CpuOwner]:
     """Where the CPU time of each account is found."""
     return {
-        account: CpuOwner(own_cgroup(on.workload), tuple(members.get(account, ())))
-        for account, on in roll.items()
+        account: CpuOwner(own_cgroup(on.workload), tuple(count.members.get(account, ())))
+        for account, on in roll.accounts.items()
     }
 
 

@@ -21,6 +21,7 @@ NVIDIA, MELLANOX, BRIDGE_MAKER = 0x10DE, 0x15B3, 0x1000
 CLASS_3D, CLASS_NVSWITCH, CLASS_NIC, CLASS_BRIDGE = 0x030200, 0x068000, 0x020700, 0x060400
 SAMSUNG, CLASS_NVME = 0x144D, 0x010802
 ROOT_UID = 0
+HOST_PID_NAMESPACE = "pid:[4026531836]"  # the number that every kernel gives its first
 
 
 def write_sysfs(machine: Machine, root: Path) -> None:
@@ -135,6 +136,7 @@ def _write_host_files(
     staging.file("etc/passwd", passwd)
     boot = UUID(bytes=digest(machine.name, "boot", round(epoch_unix - machine.uptime_s))[:16])
     staging.file("proc/sys/kernel/random/boot_id", f"{boot}\n")
+    staging.link("proc/self/ns/pid", HOST_PID_NAMESPACE)
 
 
 def _write_rapl(machine: Machine, root: Path, staging: Staging, t: float) -> None:

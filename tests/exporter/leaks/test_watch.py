@@ -1,96 +1,13 @@
 """What the ticks and probes of a made-up host are joined into."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
-from seedance_obs.config import NodeSettings
-from seedance_obs.exporter.books.account_names import account_name
-from seedance_obs.exporter.books.seats import Seat
-from seedance_obs.exporter.leaks.opening import leak_parts
-from seedance_obs.exporter.leaks.watch import LeakWatch, Prices
-from seedance_obs.exporter.view import AttributionView, BoardEvidence, IdleWindowView
-from seedance_obs.merge import MergedGpu
-from seedance_obs.workload import Workload
-from tests.exporter.books.boards import board, reading, running
-from tests.sources.host_tree import HostTree
-
-SHELL = Workload("process", "10", 1)
-INNER = Workload("process", "20", 1)
-OUTER_ACCOUNT, INNER_ACCOUNT = account_name("ann", "process-10"), account_name("bob", "process-20")
-
-
-class Windows:
-    """Idle windows that are as a test says."""
-
-    skipped = MappingProxyType[str, int]({})
-
-    def __init__(self) -> None:
-        self.node_open = False
-        self.open: frozenset[str] = frozenset()
-
-    def note(self, _boards: object, _accounts: object, _now: float, *, expected: int) -> None:
-        assert expected == 1
-
-    def probe(self, _now: float, _owners: object) -> None:
-        """Nothing is read."""
-
-    def open_accounts(self) -> frozenset[str]:
-        return self.open
-
-    def view(self, _shown: object) -> tuple[IdleWindowView, ...]:
-        return ()
-
-
-class Host:
-    """A host of one board, by its files; a shell (10) started a server (20) of another workload."""
-
-    def __init__(self, root: Path, **settings: object) -> None:
-        self.tree = HostTree(root)
-        self.host_pids: bool | None = True
-        self.windows = Windows()
-        parts = leak_parts(NodeSettings(node_root=str(root), **settings), wall=lambda: 1e9)
-        self.watch = LeakWatch(
-            replace(parts, windows=self.windows),
-            every_process=False,
-            most_shown=10,
-            prices=Prices(),
-            host_pids=lambda: self.host_pids,
-            cpu_clock=lambda: 0.0,
-        )
-        self.start(10, parent=1)
-        self.start(20, parent=10)
-
-    def start(self, pid: int, *, parent: int, fds: int = 3) -> None:
-        self.tree.start(pid, None, parent=parent, group=pid, session=10)
-        self.tree.write(f"proc/{pid}/comm", f"python{pid}\n")
-        self.tree.write(f"proc/{pid}/limits", "Max open files            1000   1000  files\n")
-        self.hold(pid, anonymous_pages=100)
-        for number in range(fds):
-            self.tree.write(f"proc/{pid}/fd/{number}", "")
-
-    def hold(self, pid: int, *, anonymous_pages: int) -> None:
-        self.tree.write(f"proc/{pid}/statm", f"{anonymous_pages + 50} {anonymous_pages} 0 0 0 0\n")
-
-    def note(self, now: float, *pids: int, books: AttributionView | None = None, **told: float):
-        readings = {name: reading(value, now) for name, value in told.items()}
-        gpu = board(processes=running(*pids), readings=readings, listed_at=now)
-        self.watch.note([gpu], list(seats(gpu, pids)), books or AttributionView(), now, expected=1)
-
-    def probe(self, now: float, *pids: int) -> dict[str, int]:
-        self.note(now, *pids)
-        self.watch.probe(now)
-        return dict(self.watch.view.processes)
-
-
-def seats(gpu: MergedGpu, pids: Sequence[int]) -> Iterator[Seat]:
-    for pid, workload, account in ((20, INNER, INNER_ACCOUNT), (10, SHELL, OUTER_ACCOUNT)):
-        if pid in pids:
-            yield Seat(account, workload, gpu, None, (pid,), 1, None)
+from seedance_obs.exporter.view import AttributionView, BoardEvidence
+from tests.exporter.books.boards import board, reading
+from tests.exporter.leaks.watched_host import INNER_ACCOUNT, OUTER_ACCOUNT, Host
 
 
 @pytest.fixture
@@ -119,11 +36,26 @@ def test_of_two_trees_a_process_is_the_ones_that_has_it_on_a_gpu(
     assert suspect.finding.process.comm == "python20"
 
 
-def test_without_the_hosts_pids_nothing_is_read_and_that_is_counted(host: Host) -> None:
-    host.host_pids = False
+@pytest.mark.parametrize("known", [False, None])
+def test_unless_pids_are_the_hosts_none_is_read_and_that_is_counted(
+    host: Host, known: bool | None
+) -> None:
+    host.host_pids = known
     assert host.probe(0.0, 10, 20) == {"no_host_pids": 2}
-    host.host_pids = None
+    host.host_pids = True
     assert host.probe(15.0, 10, 20) == {"read": 2}
+
+
+@pytest.mark.parametrize(("known", "told"), [(True, True), (False, False), (None, False)])
+def test_unless_pids_are_the_hosts_an_empty_list_is_no_proof_of_an_empty_board(
+    host: Host, known: bool | None, told: bool
+) -> None:
+    host.host_pids = known
+    for now in range(0, 400, 10):
+        host.note(float(now), memory_used_bytes=2.0**33)
+        host.watch.probe(float(now))
+    kinds = [suspect.finding.kind for suspect in host.watch.view.suspects]
+    assert kinds == (["memory_without_process"] if told else [])
 
 
 def test_what_cannot_be_read_is_said_once_and_so_is_its_end(

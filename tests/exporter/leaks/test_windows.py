@@ -212,6 +212,19 @@ def test_boards_that_are_not_seen_have_their_part_of_the_cpus(tmp_path, expected
     assert node.windows.open_accounts() == open_accounts
 
 
+def test_a_silent_board_takes_nothing_back_from_the_time_its_accounts_were_idle(node):
+    node.probes(TO_OPEN + 3)
+    was = {each.workload: each.seconds for each in node.windows.view()}
+    del node.gpus["G0"]
+    node.on[A].activity["G0"] = None
+    node.probe()
+    (silent,) = [each for each in node.windows.view() if each.workload == "pod-a-1"]
+    assert (silent.open, silent.reason, silent.seconds) == (False, "gpu_unknown", was["pod-a-1"])
+    node.gpus["G0"] = node.on[A].activity["G0"] = 0.0
+    node.probes(TO_OPEN + 1)
+    assert {each.workload: each.seconds for each in node.windows.view()}["pod-a-1"] == 60.0
+
+
 class Bare:
     """A node of which no GPU is seen, idle otherwise."""
 
