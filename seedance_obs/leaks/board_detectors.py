@@ -68,7 +68,9 @@ def _pseudo_idle(sight: BoardSight, limits: BoardLimits) -> Iterator[Seen]:
 
 def _dead(sight: BoardSight, limits: BoardLimits) -> Iterator[Seen]:
     for context in sight.contexts or ():
-        if context.alive is False and _holds(context.memory_bytes, limits):
+        # What computes is not dead: then the pids are others' than those that were looked for.
+        works = (context.sm_ratio or 0.0) >= limits.context_activity_ratio
+        if context.alive is False and not works and _holds(context.memory_bytes, limits):
             yield Seen(sight.at, context)
 
 

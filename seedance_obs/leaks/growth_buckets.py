@@ -4,7 +4,8 @@ import math
 
 BUCKETS = 6  # of a window
 GROWN = 3 * BUCKETS
-WATCHED = 5 * BUCKETS
+WATCHED_WINDOWS = 5
+WATCHED = WATCHED_WINDOWS * BUCKETS
 # The past is forgotten after 20 to 40 windows. At windows of two hours that is more than a day, so
 # what comes and goes with the hours of a day is not taken for a leak.
 REMEMBERED = 20 * BUCKETS

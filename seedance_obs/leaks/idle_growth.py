@@ -5,7 +5,7 @@ stood: what it won or lost while its owner worked does not count. So a leak is t
 idle time as its rule needs, in however many windows that was.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
@@ -34,9 +34,9 @@ class IdleGrowth(Generic[Key]):
     def __init__(self, rules: Iterable[GrowthRule], *, gap_seconds: float) -> None:
         self._rules = tuple(rules)
         self._gap_seconds = gap_seconds
-        self._owners: dict[Hashable, _Owner[Key]] = {}
+        self._owners: dict[str, _Owner[Key]] = {}
 
-    def note(self, now: float, owners: Mapping[Hashable, Owned[Key]]) -> None:
+    def note(self, now: float, owners: Mapping[str, Owned[Key]]) -> None:
         """Take the values of all series at one time (monotonic seconds); others are forgotten."""
         before, self._owners = self._owners, {}
         for name, owned in owners.items():

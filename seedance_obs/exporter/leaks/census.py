@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.roll import OnGpus, Roll
+from seedance_obs.leaks.looked_at import OTHERS_HIDDEN
 from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import ProbeReading, ProcessProbe
@@ -47,10 +48,11 @@ class Census:
         """Read each process once.
 
         Without `host_pids` the pids of drivers are other processes' here, or may be: these are not
-        read, and count as `no_host_pids`.
+        read, and count as `no_host_pids`. Where all are asked for and some may not be seen at all,
+        `OTHERS_HIDDEN` says so: how many they are nobody can tell.
         """
         if not host_pids:
-            reading = self._read(set())
+            reading = self._read(set(), host_pids=False)
             if roll.pids:
                 reading.outcomes["no_host_pids"] = len(roll.pids)
             return Count(reading=reading)
@@ -60,7 +62,7 @@ class Census:
         account_of = {pid: account for account, pids in members.items() for pid in pids}
         # Of two that have a process in their trees it is the one's that has it on a GPU.
         account_of |= {pid: account for account, on in accounts.items() for pid in on.pids}
-        reading = self._read({*account_of, *roll.pids})
+        reading = self._read({*account_of, *roll.pids}, host_pids=True)
         self._note_starts(roll, reading)
         return Count(members, account_of, reading, self._alive(roll.pids, reading))
 
@@ -86,9 +88,14 @@ class Census:
         found = read_start(self._proc, pid)
         return found is not None and found.start_ticks == self._starts.get(pid)
 
-    def _read(self, pids: set[int]) -> ProbeReading:
+    def _read(self, pids: set[int], *, host_pids: bool) -> ProbeReading:
         probe = self._probe
-        return probe.read({*pids, *probe.all_pids()} if self._every_process else pids)
+        if not self._every_process:
+            return probe.read(pids)
+        reading = probe.read({*pids, *probe.all_pids()})
+        if not (host_pids and probe.mount.shows_all):
+            reading.outcomes[OTHERS_HIDDEN] = 1
+        return reading
 
     def _alive(self, pids: Iterable[int], reading: ProbeReading) -> Mapping[int, Alive]:
         found = {}

@@ -1,6 +1,6 @@
 """Puts the leak probes together from a node's settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from seedance_obs.config import NodeSettings
@@ -12,9 +12,11 @@ from seedance_obs.exporter.leaks.warm import WarmServers
 from seedance_obs.exporter.leaks.watch import LeakParts, LeakWatch, Prices
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.exporter.leaks.windows import MOST_MISSED_PROBES, Windows
-from seedance_obs.leaks.board_detectors import BoardLimits
+from seedance_obs.leaks.board_detectors import BoardLimits, seconds_needed
 from seedance_obs.leaks.board_watch import BoardWatch
+from seedance_obs.leaks.growth_buckets import WATCHED_WINDOWS
 from seedance_obs.leaks.growth_rules import read_growth_rules
+from seedance_obs.leaks.suspect import GPU_KINDS
 from seedance_obs.sources.cpu_times import CpuTimes
 from seedance_obs.sources.host_load import MemoryUse
 from seedance_obs.sources.process_members import ProcessMembers
@@ -46,6 +48,8 @@ def open_leaks(
         prices=Prices(
             settings.prices_currency, settings.prices_kwh or None, settings.prices_gpu_hour or None
         ),
+        judged_after_seconds=_judged_after_seconds(settings),
+        gap_seconds=MOST_MISSED_PROBES * settings.leaks_interval_seconds,
         host_pids=host_pids,
         cpu_clock=cpu_clock,
     )
@@ -70,7 +74,7 @@ def leak_parts(settings: NodeSettings, *, wall: Callable[[], float]) -> LeakPart
         sights=Sights(WarmServers(settings.leaks_warm_servers)),
         boards=BoardWatch(limits),
         held=HeldOnBoards(limits),
-        whose=Whose(Sandboxes(root), wall=wall),
+        whose=Whose(Sandboxes(root), root=root, wall=wall),
         costs=Costs(),
     )
 
@@ -94,6 +98,21 @@ def _referenced_memory(settings: NodeSettings) -> ReferencedMemory | None:
         most_bytes=settings.leaks_smaps_most_bytes,
         seconds=settings.leaks_smaps_seconds,
     )
+
+
+def _judged_after_seconds(settings: NodeSettings) -> Mapping[str, float]:
+    """For how long something of a kind must be watched, by kind."""
+    limits = _process_limits(settings)
+    boards = _board_limits(settings)
+    growth = {"fd_growth": limits.fd_growth, "anonymous_growth": limits.memory_growth}
+    return {
+        **{kind: seconds_needed(kind, boards) for kind in GPU_KINDS},
+        **{
+            kind: WATCHED_WINDOWS * min(rule.window_seconds for rule in rules)
+            for kind, rules in growth.items()
+            if rules
+        },
+    }
 
 
 def _board_limits(settings: NodeSettings) -> BoardLimits:

@@ -1,10 +1,12 @@
 """What the numbers of processes say: descriptors and memory that grow, limits that are near."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from seedance_obs.leaks.growth import Growth, GrowthWatch
 from seedance_obs.leaks.growth_rules import GrowthRule
+from seedance_obs.leaks.idle_growth import IdleGrowth, Owned
 from seedance_obs.leaks.suspect import Finding, ProcessName
 from seedance_obs.sources.process_memory import (
     FdLimits,
@@ -41,29 +43,38 @@ class ProcessFindings:
         self._root = root
         self._limits = limits
         self._fds = GrowthWatch[Key](limits.fd_growth, gap_seconds=limits.gap_seconds)
-        self._memory = GrowthWatch[Key](limits.memory_growth, gap_seconds=limits.gap_seconds)
+        self._memory = IdleGrowth[Key](limits.memory_growth, gap_seconds=limits.gap_seconds)
         self._fd_limits = FdLimits(root)
         self._since: dict[tuple[str, Key], float] = {}  # what is near a limit, or sparse
         self._referenced: dict[Key, float | None] = {}  # None: tried in vain
         self._referenced_memory = referenced
 
     def advance(
-        self, counts: Mapping[int, Counts], is_idle: Callable[[int], bool], now: float
+        self,
+        counts: Mapping[int, Counts],
+        account_of: Mapping[int, str],
+        is_idle: Callable[[str], bool],
+        now: float,
     ) -> list[Finding]:
-        """The findings of one probe; memory is judged only where its owner is idle."""
+        """The findings of one probe.
+
+        `is_idle` is asked of each account, and of "" for processes that are no account's: growth of
+        memory counts only where it says so.
+        """
         fds: dict[Key, int] = {}
-        anonymous: dict[Key, int] = {}
+        anonymous: defaultdict[str, dict[Key, int]] = defaultdict(dict)
         large: list[Key] = []
         for pid, count in counts.items():
             key = (pid, count.start_ticks)
             if count.fds is not None:
                 fds[key] = count.fds
-            if count.anonymous_bytes is not None and is_idle(pid):
-                anonymous[key] = count.anonymous_bytes
+            if count.anonymous_bytes is not None:
+                anonymous[account_of.get(pid, "")][key] = count.anonymous_bytes
             if (count.resident_bytes or 0) >= self._limits.residency_least_bytes:
                 large.append(key)
         self._fds.note(now, fds)
-        self._memory.note(now, anonymous)
+        owners = {name: Owned(is_idle(name), values) for name, values in anonymous.items()}
+        self._memory.note(now, owners)
         self._fd_limits.keep(fds)
         before, self._since = self._since, {}
         found = [

@@ -90,10 +90,26 @@ class LeakWatch:
         every_process: bool,
         most_shown: int,
         prices: Prices,
+        judged_after_seconds: Mapping[str, float],
+        gap_seconds: float,
         host_pids: Callable[[], bool | None],
         cpu_clock: Callable[[], float],
     ) -> None:
+        """Take the parts, and what they need.
+
+        Args:
+            parts: What reads and judges.
+            every_process: Whether all processes of the host are probed.
+            most_shown: Suspects of a kind that get series of their own.
+            prices: What energy and GPUs cost.
+            judged_after_seconds: For how long something must be watched, by kind.
+            gap_seconds: Growth is not judged over a longer time between two probes.
+            host_pids: Whether the pids of drivers are those of the `/proc` that is read.
+            cpu_clock: Seconds of CPU time of the calling thread.
+        """
         self._parts = parts
+        self._gap_seconds = gap_seconds
+        self._last: float | None = None
         self._host_pids = host_pids
         self._cpu_clock = cpu_clock
         self._roll_call = RollCall()
@@ -109,6 +125,7 @@ class LeakWatch:
             currency=prices.currency,
             kwh_price=prices.kwh,
             gpu_hour_price=prices.gpu_hour,
+            judged_after_seconds=judged_after_seconds,
         )
 
     def note(
@@ -142,7 +159,9 @@ class LeakWatch:
         A part that breaks costs its own findings, not those of others. Such a probe is not
         complete, and the kinds that it could not judge are `unjudged` in the view.
         """
-        started = self._cpu_clock()
+        started, last, self._last = self._cpu_clock(), self._last, now
+        if last is None or now - last > self._gap_seconds:
+            self.view = replace(self.view, watching_since=now)
         try:
             self._probe(now)
         except Exception:
@@ -204,13 +223,14 @@ class LeakWatch:
         parts = self._parts
         found: list[Finding] = []
 
-        def is_idle(pid: int) -> bool:
-            return idle.node or count.account_of.get(pid) in idle.accounts
+        def is_idle(account: str) -> bool:
+            return idle.node or account in idle.accounts
 
         # What was not counted must not look to the judge as if it had ended.
         if not self._unjudged >= PROCESS_KINDS:
             with self._kept_to("judging processes for leaks", PROCESS_KINDS):
-                found += parts.processes.advance(count.reading.counts, is_idle, now)
+                counts, account_of = count.reading.counts, count.account_of
+                found += parts.processes.advance(counts, account_of, is_idle, now)
         with self._kept_to("judging boards for leaks", GPU_KINDS), self._lock:
             found += parts.boards.findings(now)
         return [self._named(finding, count) for finding in found]

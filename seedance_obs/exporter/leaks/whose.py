@@ -2,14 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
+from pathlib import Path
 from typing import NamedTuple
 
 from seedance_obs.exporter.books.account_names import tenant_of, workload_of
 from seedance_obs.exporter.leaks.costs import sum_known
 from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
+from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.sandbox import Sandboxes, tree_of
 
 # By what the worst suspect of a kind is told; the longest lasting where a kind is not here.
@@ -23,6 +25,8 @@ WEIGHTS = {
     "memory_without_process": "gpu_memory_bytes",
 }
 STILL_WORST = 0.8  # of the weight of the worst one: whoever was the worst before still is
+
+MOST_SANDBOXES = 6  # that are told of one suspect
 
 Started = tuple[int, int | None]  # a process by its pid and start
 Found = tuple[Finding, Sandbox | None]
@@ -45,15 +49,22 @@ class _Before:
 
     started_unix: float
     worst: Started | None
+    user: str
+    cgroup: str
 
 
 class Whose:
     """Names suspects, and remembers since when each has been one."""
 
-    def __init__(self, sandboxes: Sandboxes, *, wall: Callable[[], float]) -> None:
+    def __init__(
+        self, sandboxes: Sandboxes, *, root: str | Path, wall: Callable[[], float]
+    ) -> None:
         self._sandboxes = sandboxes
+        self._root = root
         self._wall = wall
         self._before: dict[Group, _Before] = {}
+        # Where suspects ran when they were first seen: a parent that ends renames nobody.
+        self._places: dict[Started, Sandbox] = {}
 
     def suspects(
         self, findings: Iterable[Finding], *, draw_of: Draw, now: float
@@ -63,25 +74,49 @@ class Whose:
         `draw_of` tells the watts that a finding costs and its part of its board.
         """
         self._sandboxes.refresh()
+        places, self._places = self._places, {}
         groups: defaultdict[Group, list[Found]] = defaultdict(list)
         for finding in findings:
-            sandbox = self._sandbox(finding.process)
+            sandbox = self._sandbox(finding.process, places)
             groups[_group(finding, sandbox)].append((finding, sandbox))
         found = {
             group: self._suspect(group, members, draw_of, now) for group, members in groups.items()
         }
         self._before = {
-            group: _Before(suspect.started_unix, _started(suspect.finding.process))
+            group: _Before(
+                suspect.started_unix,
+                _started(suspect.finding.process),
+                suspect.user,
+                suspect.cgroup,
+            )
             for group, suspect in found.items()
         }
         return tuple(sorted(found.values(), key=_rank))
 
-    def _sandbox(self, process: ProcessName | None) -> Sandbox | None:
+    def _sandbox(
+        self, process: ProcessName | None, before: Mapping[Started, Sandbox]
+    ) -> Sandbox | None:
         """Where a process runs; None where nobody can look, or another has its pid by now."""
-        sandbox = None if process is None else self._sandboxes.of(process.pid)
-        if sandbox is None or process is None:
+        if process is None or process.start_ticks is None:
             return None
-        return sandbox if sandbox.chain[0].start_ticks == process.start_ticks else None
+        name = (process.pid, process.start_ticks)
+        sandbox = before.get(name) or self._sandboxes.of(process.pid)
+        if sandbox is None or sandbox.chain[0].start_ticks != process.start_ticks:
+            return None
+        self._places[name] = sandbox
+        return sandbox
+
+    def _user_and_cgroup(self, finding: Finding, before: _Before | None) -> tuple[str, str]:
+        """Whose a process is and where; of the same one as before that is known."""
+        process = finding.process
+        if process is None or process.start_ticks is None:
+            return "", ""
+        if before is not None and before.worst == _started(process):
+            return before.user, before.cgroup
+        found = read_process(f"{self._root}/proc", process.pid)
+        if found is None or found.start_ticks != process.start_ticks:
+            return "", ""
+        return user_name(self._root, found.uid), found.cgroup or ""
 
     def _suspect(
         self, group: Group, members: Sequence[Found], draw_of: Draw, now: float
@@ -93,16 +128,21 @@ class Whose:
         since = min(each.since for each, _ in members)
         draws = [draw_of(each) for each, _ in members]
         processes = (each.process for each, _ in ordered)
+        user, cgroup = self._user_and_cgroup(finding, before)
         return Suspect(
             name=_name(group),
             finding=finding,
             processes=tuple(dict.fromkeys(filter(None, processes))),
+            findings=tuple(each for each, _ in ordered),
             sandbox=sandbox,
+            sandboxes=tuple(where for _, where in ordered[:MOST_SANDBOXES] if where),
             workload=workload_of(account),
             tenant=tenant_of(account),
             started_unix=before.started_unix if before else self._wall() - (now - since),
             power_watts=sum_known([watts for watts, _ in draws]),
             gpu_share=sum_known([share for _, share in draws]),
+            user=user,
+            cgroup=cgroup,
         )
 
 

@@ -1,5 +1,6 @@
-"""Which processes are counted, and for whom, where a board says nothing for a while."""
+"""Which processes are counted and for whom, and what is said of those that cannot be."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from seedance_obs.exporter.leaks.census import Census
 from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.roll import OnGpus, Roll
+from seedance_obs.leaks.looked_at import OTHERS_HIDDEN
 from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import ProcessProbe
@@ -82,3 +84,25 @@ def test_without_the_hosts_pids_every_listed_one_counts_as_unread(host: Host) ->
     assert (count.members, count.account_of, count.on_gpus) == ({}, {}, {})
     assert dict(count.reading.outcomes) == {"no_host_pids": 1}
     assert not host.census.take(Roll(), host_pids=False).reading.outcomes
+
+
+@pytest.mark.parametrize("host_pids", [True, False])
+def test_where_all_are_asked_for_those_who_may_not_be_seen_are_mentioned(
+    tmp_path: Path, host_pids: bool
+) -> None:
+    root = Host(tmp_path).tree.root
+    every, few = (
+        Census(str(root / "proc"), ProcessProbe(root), ProcessMembers(root), every_process=each)
+        for each in (True, False)
+    )
+    hidden = every.take(Roll(), host_pids=host_pids).reading.outcomes
+    assert hidden == {"read": 2, **({} if host_pids else {OTHERS_HIDDEN: 1})}
+    assert few.take(Roll(), host_pids=host_pids).reading.outcomes == {}
+
+
+def test_a_mount_that_hides_others_is_mentioned(tmp_path: Path) -> None:
+    root = Host(tmp_path).tree.root
+    probe = ProcessProbe(root)
+    probe.mount = replace(probe.mount, shows_all=None)
+    census = Census(str(root / "proc"), probe, ProcessMembers(root), every_process=True)
+    assert census.take(Roll(), host_pids=True).reading.outcomes == {"read": 2, OTHERS_HIDDEN: 1}

@@ -47,7 +47,7 @@ class Host:
     ) -> list[Finding]:
         none = {"fds": None, "anonymous_bytes": None, "resident_bytes": None}
         every = {pid: Counts(START, **none | dict(one)) for pid, one in counts.items()}
-        return self.findings.advance(every, lambda _: idle, now)
+        return self.findings.advance(every, {}, lambda _: idle, now)
 
 
 @pytest.fixture

@@ -62,6 +62,8 @@ def watch(pids: Iterable[int], **settings) -> LeakWatch:
         every_process=True,
         most_shown=10,
         prices=Prices(),
+        judged_after_seconds={},
+        gap_seconds=45.0,
         host_pids=lambda: True,
         cpu_clock=time.thread_time,
     )

@@ -105,6 +105,25 @@ def test_memory_is_judged_while_the_node_or_its_owner_is_idle(
     assert kinds == (["anonymous_growth"] if told else [])
 
 
+def test_growth_in_many_short_idle_windows_is_told_as_in_one(tmp_path: Path) -> None:
+    host = Host(tmp_path, leaks_memory_growth=("fast=1MiB/h,30s",))
+    host.windows.open = frozenset()
+    for now in range(0, 600, 5):
+        host.windows.node_open = now % 60 < 30
+        host.hold(10, anonymous_pages=100 + now)
+        host.probe(float(now), 10, 20)
+    kinds = [suspect.finding.kind for suspect in host.watch.view.suspects]
+    assert kinds == ["anonymous_growth"]
+
+
+def test_it_is_said_since_when_processes_are_watched_without_a_gap(host: Host) -> None:
+    since = []
+    for now in (10.0, 25.0, 70.0, 85.0, 131.0):
+        host.probe(now, 10)
+        since.append(host.watch.view.watching_since)
+    assert since == [10.0, 10.0, 10.0, 10.0, 131.0]
+
+
 def test_the_last_probe_in_an_idle_window_is_remembered(host: Host) -> None:
     at = []
     for now, is_open in ((0.0, False), (15.0, True), (30.0, False)):

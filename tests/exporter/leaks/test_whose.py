@@ -4,6 +4,7 @@ import pytest
 
 from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.leaks.suspect import Finding, ProcessName, Sandbox
+from tests.sources.host_tree import HostTree
 
 ROOT = ProcessName(100, 1000, "python3")
 LOADERS = [ProcessName(110 + n, 1100 + n, "pt_data_worker") for n in range(3)]
@@ -31,8 +32,8 @@ def grows(process: ProcessName, per_second: float, **changes) -> Finding:
 
 
 @pytest.fixture
-def whose():
-    return Whose(Chains(), wall=lambda: UNIX)
+def whose(tmp_path):
+    return Whose(Chains(), root=tmp_path, wall=lambda: UNIX)
 
 
 def found(whose, *findings, now=NOW, draw_of=lambda _: (None, None)):
@@ -109,13 +110,13 @@ def test_a_start_that_is_not_known_is_not_named(whose):
     assert read(suspect) == "fd_growth-999"
 
 
-def test_a_suspect_keeps_its_name_when_its_process_takes_another(whose):
+def test_a_suspect_keeps_its_name_when_its_process_takes_another(whose, tmp_path):
     before, after = (
         found(whose, grows(ProcessName(999, 5, comm), 9.0))[0] for comm in ("python3", "trainer")
     )
     assert before.name == after.name
     assert (
-        Whose(Chains(), wall=lambda: UNIX + 60)
+        Whose(Chains(), root=tmp_path, wall=lambda: UNIX + 60)
         .suspects([before.finding], draw_of=lambda _: (None, None), now=NOW)[0]
         .name
         == before.name
@@ -173,3 +174,45 @@ def test_of_what_is_left_of_a_process_its_former_owner_is_told(whose):
     )
     (suspect,) = found(whose, dead)
     assert (suspect.workload, suspect.tenant) == ("slurm-42-1", "research")
+
+
+class Orphans(Chains):
+    """The same, until the root of all ends."""
+
+    ended = False
+
+    def of(self, pid: int) -> Sandbox | None:
+        sandbox = super().of(pid)
+        return Sandbox(sandbox.chain[:1], 7, 8) if sandbox and self.ended else sandbox
+
+
+def test_a_parent_that_ends_renames_no_suspect(tmp_path):
+    sandboxes = Orphans()
+    whose = Whose(sandboxes, root=tmp_path, wall=lambda: UNIX)
+    (before,) = found(whose, grows(LOADERS[0], 9.0))
+    sandboxes.ended = True
+    (after,) = found(whose, grows(LOADERS[0], 9.0), now=NOW + 15)
+    assert after == before
+    assert found(whose) == ()
+    (anew,) = found(whose, grows(LOADERS[0], 9.0))
+    assert anew.name != before.name
+
+
+def test_whose_the_worst_process_is_and_where_is_looked_up_while_it_is_the_same(whose, tmp_path):
+    tree = HostTree(tmp_path)
+    tree.start(110, "/user.slice/user-1001.slice", ticks=1100, uid=1001)
+    (suspect,) = found(whose, grows(LOADERS[0], 9.0))
+    assert (suspect.user, suspect.cgroup) == ("anna", "/user.slice/user-1001.slice")
+    tree.end(110)
+    (later,) = found(whose, grows(LOADERS[0], 9.0))
+    assert (later.user, later.cgroup) == (suspect.user, suspect.cgroup)
+    tree.start(111, "/elsewhere", ticks=1)  # another that has the pid by now
+    (other,) = found(whose, grows(LOADERS[1], 90.0))
+    assert (other.user, other.cgroup) == ("", "")
+
+
+def test_a_suspect_has_all_its_findings_and_where_the_worst_run(whose):
+    (suspect,) = found(whose, *(grows(p, 9.0 + n) for n, p in enumerate(LOADERS)))
+    rates = [each.evidence["growth_fds_per_second"] for each in suspect.findings]
+    assert rates == [11.0, 10.0, 9.0]
+    assert [sandbox.chain[0] for sandbox in suspect.sandboxes] == list(reversed(LOADERS))

@@ -64,6 +64,8 @@ class Host:
             every_process=False,
             most_shown=10,
             prices=Prices(),
+            judged_after_seconds={},
+            gap_seconds=45.0,
             host_pids=lambda: self.host_pids,
             cpu_clock=lambda: 0.0,
         )
