@@ -43,7 +43,7 @@ class LeakReport:
         width = options.max_width
         yield from _flow(_head(self.page), width, joint="; ", indent="  ", lead="bold")
         if self.page.age_seconds > STALE_SECONDS:
-            said = "the probe is old, and so is what follows: look at the exporter's log"
+            said = "the probe is old, and what follows is too, or lacks a kind: look at the exporter's log"
             yield from _flow(said.split(), width, joint=" ", style="yellow")
         suspects = self.page.of_kinds(self.kinds)
         for kind, found in groupby(suspects, key=_kind_of):
