@@ -14,13 +14,12 @@ from urllib.request import ProxyHandler, build_opener
 import click
 
 from seedance_obs.errors import SourceUnavailableError, UsageError
-from seedance_obs.leaks.suspect import KINDS
+from seedance_obs.leaks.suspect import INFORMATIONAL, KINDS
 
 TIMEOUT_SECONDS = 10.0
 MOST_PAGE_BYTES = 64 * 2**20
 MOST_SAID = 300
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-INFORMATIONAL = frozenset({"sparse_residency"})
 
 
 @click.command()
@@ -45,7 +44,8 @@ def leaks(url: str | None, *, kinds: tuple[str, ...], as_json: bool) -> None:
     """Show what the leak probes of this node see now.
 
     Each suspect comes with what it is, whose, the processes from the first of its container, job
-    or session down to it, and the numbers that say so; the worst kind comes first.
+    or session down to it, and the numbers that say so; the worst kind comes first, what is for
+    information only comes last.
 
     Exit codes: 0 no suspects (sparse_residency is for information only), 1 suspects, 2 usage, 3 no
     exporter answers, or it probes nothing.
@@ -67,7 +67,8 @@ def leaks(url: str | None, *, kinds: tuple[str, ...], as_json: bool) -> None:
 
         if isinstance(sys.stdout, io.TextIOWrapper):  # it may be in an encoding that lacks U+FFFD
             sys.stdout.reconfigure(errors="replace")
-        Console(highlight=False).print(LeakReport(page, kinds))
+        # Names are to be pasted: one that is wider than the terminal is left to it to break.
+        Console(highlight=False).print(LeakReport(page, kinds), crop=False)
     found = {suspect.kind for suspect in page.of_kinds(kinds)}
     sys.exit(1 if found - INFORMATIONAL else 0)
 

@@ -171,7 +171,10 @@ class NodeSettings:
         default=("fast=8/s,3m", "slow=0.05/s,2h"),
         metadata=_about(
             "File descriptors leak when they grow at this rate over three such windows in a row: "
-            "NAME=RATE,WINDOW."
+            "NAME=RATE,WINDOW. A process is judged once it was watched for five windows, since "
+            "what climbs from birth cannot be told from a sawtooth before its first reset: a leak "
+            "from birth, or soon after a restart of the exporter, is told after 15 minutes by "
+            "fast=8/s,3m and after 10 hours by slow=0.05/s,2h."
         ),
     )
     leaks_fd_limit_ratio: float = field(
@@ -180,7 +183,9 @@ class NodeSettings:
     )
     leaks_memory_growth: tuple[str, ...] = field(
         default=("fast=32MiB/h,20m", "slow=4MiB/h,2h"),
-        metadata=_about("The same for anonymous memory, in idle windows."),
+        metadata=_about(
+            "The same for anonymous memory, over idle time in as many windows as that takes."
+        ),
     )
     leaks_residency_ratio: float = field(
         default=0.3,

@@ -9,9 +9,12 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from seedance_obs.attribution.tenants import UNKNOWN
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.view import GPU_LABELS, IdleWindowView, LeakView, NodeView
 from seedance_obs.leaks.cost import cost_per_hour
-from seedance_obs.leaks.suspect import ProcessName, Sandbox, Suspect
+from seedance_obs.leaks.suspect import Finding, ProcessName, Sandbox, Suspect
+from seedance_obs.leaks.totals import totals_of
 from seedance_obs.workload import Workload
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | float | bool | None"
@@ -44,6 +47,7 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
     return {
         "node": _text(view.node_name),
         "gpus": len(view.gpus),
+        "gpus_idle_draw_unknown": _idle_draw_unknown(view),
         "probe": _probe(leaks, now),
         "idle_windows": [_window(window) for window in leaks.windows],
         "most_shown": leaks.most_shown,
@@ -68,10 +72,20 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
     }
 
 
+def _idle_draw_unknown(view: NodeView) -> int:
+    """How many GPUs nobody can see spin, since what they draw when idle is not known."""
+    known = {each.gpu_uuid for each in view.attribution.evidence if each.floor_watts is not None}
+    return sum(gpu.merged.uuid not in known for gpu in view.gpus)
+
+
 def _probe(leaks: LeakView, now: float) -> dict[str, Json]:
+    # Until a window opens the first probe may stand here, so that the series has an age.
+    never = leaks.probed_in_window_at == leaks.watching_since
     return {
         "age_seconds": _age(leaks.probed_at, now),
-        "idle_age_seconds": _age(leaks.probed_in_window_at, now),
+        "idle_age_seconds": None if never else _age(leaks.probed_in_window_at, now),
+        "watched_seconds": _age(leaks.watching_since, now),
+        "judged_after_seconds": dict(sorted(leaks.judged_after_seconds.items())),
         "cpu_seconds": _number(leaks.probe_seconds),
         "processes": dict(sorted(leaks.processes.items())),
         "skipped": dict(sorted(leaks.skipped.items())),
@@ -97,18 +111,47 @@ def _suspect(suspect: Suspect, now: float) -> dict[str, Json]:
         "rule": _text(finding.rule),
         "age_seconds": _age(finding.since, now),
         "started_unix": _number(suspect.started_unix or None),
-        "tenant": _text(suspect.tenant),
-        "workload": _text(suspect.workload),
+        "tenant": _text("" if suspect.tenant == UNKNOWN else suspect.tenant),
+        "workload": _text("" if suspect.workload == UNKNOWN_WORKLOAD.key else suspect.workload),
+        "user": _text(suspect.user),
+        "cgroup": _text(suspect.cgroup),
         "gpu_uuid": _text(finding.gpu_uuid),
         "gpu_instance": finding.gpu_instance,
         "process": None if finding.process is None else _process(finding.process),
         "processes": [_process(process) for process in suspect.processes],
         "sandbox": None if suspect.sandbox is None else _sandbox(suspect.sandbox),
-        "evidence": {
-            name: value for name, value in finding.evidence.items() if math.isfinite(value)
-        },
+        "evidence": _evidence(finding),
+        "findings": _findings(suspect, now),
+        "totals": totals_of(suspect),
         "power_watts": _number(suspect.power_watts),
+        "gpu_share": _number(suspect.gpu_share),
     }
+
+
+def _findings(suspect: Suspect, now: float) -> list[Json]:
+    """Each finding of a suspect, and the chain of its process as far as anybody looked."""
+    chains = {sandbox.chain[0]: sandbox.chain for sandbox in suspect.sandboxes}
+    if suspect.sandbox is not None:
+        chains |= {suspect.sandbox.chain[0]: suspect.sandbox.chain}
+    by_start = {(process.pid, process.start_ticks): chain for process, chain in chains.items()}
+    told: list[Json] = []
+    for finding in suspect.findings or (suspect.finding,):
+        process = finding.process
+        chain = by_start.get((process.pid, process.start_ticks), ()) if process else ()
+        told.append(
+            {
+                "process": None if process is None else _process(process),
+                "rule": _text(finding.rule),
+                "age_seconds": _age(finding.since, now),
+                "evidence": _evidence(finding),
+                "chain": [_process(each) for each in chain],
+            }
+        )
+    return told
+
+
+def _evidence(finding: Finding) -> dict[str, Json]:
+    return {name: value for name, value in finding.evidence.items() if math.isfinite(value)}
 
 
 def _cost(suspect: Suspect, leaks: LeakView) -> float | None:

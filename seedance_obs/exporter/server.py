@@ -166,7 +166,8 @@ _INDEX = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }}
 body {{ max-width: 56rem; margin: 2.5rem auto; padding: 0 1rem }}
-h1 {{ font-size: 1.4rem; margin: 0 }} nav a {{ margin-right: 1rem }}
+h1 {{ font-size: 1.4rem; margin: 0 }}
+nav {{ display: flex; flex-wrap: wrap; gap: 0 1rem }}
 div {{ overflow-x: auto }} table {{ border-collapse: collapse; margin: 1.5rem 0; width: 100% }}
 th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884 }}
 .down {{ color: #d55e00; font-weight: 600 }} code {{ font-size: .92em }}

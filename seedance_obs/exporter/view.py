@@ -171,8 +171,10 @@ class LeakView:
     `processes` counts those of the last probe by how it went: `read`, or why not. `gpu_seconds`
     and `gpu_energy_mj` are what suspects have cost so far, by kind, `held` is memory-time by the
     board's UUID. `unjudged` are kinds that the last probe could not judge, since a part of it
-    broke; `probed_at` is of the last one in which nothing did. Prices are per kWh and per GPU-hour,
-    None where none is set.
+    broke; `probed_at` is of the last one in which nothing did. `judged_after_seconds` tells by kind
+    for how long something must be watched before it can be suspect at all: five windows of the
+    quickest rule where something grows. Prices are per kWh and per GPU-hour, None where none is
+    set.
     """
 
     suspects: tuple[Suspect, ...] = ()
@@ -182,6 +184,8 @@ class LeakView:
     skipped: Mapping[str, int] = field(default_factory=dict)
     probed_at: float | None = None  # monotonic; None before the first
     probed_in_window_at: float | None = None  # the last that an open window let pass
+    watching_since: float | None = None  # monotonic, of the first probe
+    judged_after_seconds: Mapping[str, float] = field(default_factory=dict)
     probe_seconds: float | None = None  # CPU time of the last
     processes: Mapping[str, int] = field(default_factory=dict)
     gpu_seconds: Mapping[str, float] = field(default_factory=dict)

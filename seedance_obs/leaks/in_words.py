@@ -18,9 +18,19 @@ NEXT = {
     "allocated_without_process": "ask its owner: is it starting, stuck or forgotten?",
     "spinning": "py-spy dump --pid {pid}, then look at the ranks that it waits for",
 }
-# What a kind that has no other number begins with.
-_OPENING = {"allocated_without_process": "nothing run"}
-_HELD = {"pseudo_idle_context": "held idle", "memory_without_process": "in use"}
+# The same where no process is known.
+NEXT_WITHOUT_PID = {
+    "pseudo_idle_context": "nvidia-smi -i {gpu} shows who holds it; then ask its owner to end it",
+    "spinning": "nvidia-smi pmon -i {gpu} -c 5 shows who keeps it busy; py-spy dump --pid that one",
+}
+# What a kind begins with that no number says.
+_OPENING = {"allocated_without_process": "nothing run on the GPU"}
+_HELD = {
+    "pseudo_idle_context": "held idle",
+    "memory_without_process": "in use",
+    "allocated_without_process": "in use",
+}
+_SAID_UNLESS_ZERO = {"file_bytes", "shared_bytes", "swap_bytes"}
 # Said as part of something else, or as the suspect's age.
 _TOLD_ELSEWHERE = {
     *("open_fds", "fd_limit", "gpu_memory_bytes"),
@@ -107,9 +117,15 @@ _WORDS: Mapping[str, Callable[[float], str]] = {
 
 
 def numbers(suspect: ToldSuspect, currency: str) -> list[str]:
-    """What says so, for how long, and what it costs: pieces of one sentence."""
-    first, *rest = [*_held(suspect), *_evidence(suspect)] or [_OPENING.get(suspect.kind, "so")]
-    pieces = [f"{first} for {duration(suspect.age_seconds)}", *rest]
+    """What says so, for how long, and what it costs: pieces of one sentence.
+
+    Of several processes it is what they show together, and then the numbers of the worst.
+    """
+    opening = [_OPENING[suspect.kind]] if suspect.kind in _OPENING else []
+    first, *rest = [*opening, *_told(suspect.kind, suspect.evidence)] or ["so"]
+    several = len(suspect.processes) > 1
+    pieces = [f"{together} together" for together in _told("", suspect.totals) if several]
+    pieces += [f"{'the worst ' * several}{first} for {duration(suspect.age_seconds)}", *rest]
     pieces += _power(suspect)
     if suspect.cost_per_hour is not None:
         pieces.append(money(suspect.cost_per_hour, currency))
@@ -118,31 +134,38 @@ def numbers(suspect: ToldSuspect, currency: str) -> list[str]:
     return pieces
 
 
-def _held(suspect: ToldSuspect) -> Iterator[str]:
-    held = suspect.evidence.get("gpu_memory_bytes")
-    if held is not None:
-        yield f"{size(held)} {_HELD.get(suspect.kind, 'held')}"
+def main_number(kind: str, evidence: Mapping[str, float]) -> str:
+    """The number that a process of a kind of suspect is told by; empty where there is none."""
+    return next(_told(kind, evidence), "")
 
 
 def _power(suspect: ToldSuspect) -> Iterator[str]:
-    """What it draws, and what its board would draw if it were idle."""
-    told = suspect.evidence
-    power = told.get("power_watts") if suspect.power_watts is None else suspect.power_watts
-    if power is not None:
-        idle = f" ({number(told['idle_watts'])} W when idle)" if "idle_watts" in told else ""
-        yield f"{number(power)} W{idle}"
+    """What it draws by the books.
+
+    Where the board's draw is what makes it suspect, that comes first, beside an idle board's.
+    """
+    booked, board = suspect.power_watts, suspect.evidence.get("power_watts")
+    idle = suspect.evidence.get("idle_watts")
+    if board is not None and (idle is not None or booked is None):
+        when_idle = "" if idle is None else f" ({number(idle)} W when idle)"
+        yield f"board {number(board)} W{when_idle}"
+        if booked is not None:
+            yield f"of which {number(booked)} W are booked to it"
+    elif booked is not None:
+        yield f"{number(booked)} W"
 
 
-def _evidence(suspect: ToldSuspect) -> Iterator[str]:
+def _told(kind: str, told: Mapping[str, float]) -> Iterator[str]:
     """The numbers in words; those that this version has no words for, by their names."""
-    told = suspect.evidence
+    if told.get("gpu_memory_bytes"):
+        yield f"{size(told['gpu_memory_bytes'])} {_HELD.get(kind, 'held')}"
     open_files = list(_open_files(told))
-    if suspect.kind == "fd_near_limit":  # here it is what matters; else the growth is
+    if kind == "fd_near_limit":  # here it is what matters; else the growth is
         yield from open_files
     for name, words in _WORDS.items():
-        if name in told:
+        if name in told and (told[name] or name not in _SAID_UNLESS_ZERO):
             yield words(told[name])
-    if suspect.kind != "fd_near_limit":
+    if kind != "fd_near_limit":
         yield from open_files
     for name in sorted(told.keys() - _WORDS.keys() - _TOLD_ELSEWHERE):
         yield f"{name} {told[name]:g}"
@@ -157,7 +180,14 @@ def _open_files(told: Mapping[str, float]) -> Iterator[str]:
 
 
 def next_step(kind: str, suspect: ToldSuspect) -> str:
-    """What to do next about a kind, with the pid and the board of its worst suspect."""
-    pid = str(suspect.processes[0].pid) if suspect.processes else "PID"
+    """What to do next about a kind, with the pid and the board of its worst suspect.
+
+    Where that takes a pid and none is known, it is something else, or empty.
+    """
     gpu = suspect.gpu if suspect.gpu.isdecimal() else "N"
-    return NEXT.get(kind, "").format(pid=pid, gpu=gpu)
+    if suspect.processes:
+        return NEXT.get(kind, "").format(pid=suspect.processes[0].pid, gpu=gpu)
+    step = NEXT.get(kind, "")
+    if "{pid}" in step:
+        step = NEXT_WITHOUT_PID.get(kind, "")
+    return step.format(gpu=gpu)

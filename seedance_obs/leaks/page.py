@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.leaks.suspect import KINDS, ProcessName
+from seedance_obs.leaks.suspect import INFORMATIONAL, KINDS, ProcessName
 
 Value = TypeVar("Value", str, int, float)
 
@@ -18,6 +18,16 @@ class ToldWindow:
     open: bool
     workload: str = ""  # empty for the node's
     reason: str = ""
+    seconds: float = 0.0  # that it has been open, over all times
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFinding:
+    """What one process of a suspect shows; `chain` is empty or has its first process first."""
+
+    process: ProcessName
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    chain: tuple[ProcessName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +36,11 @@ class ToldSuspect:
 
     Attributes:
         processes: The worst first.
+        findings: Those of processes, the worst first.
+        totals: What the processes show together, by names of evidence.
         chain: The first process of the sandbox first.
+        user: Whose the worst process is by the host's users.
+        cgroup: Where the worst process is.
         identity: What a person calls the workload by.
         gpu: The index of the board on its node.
         evidence: See `Finding`.
@@ -38,12 +52,16 @@ class ToldSuspect:
     age_seconds: float
     rule: str = ""
     processes: tuple[ProcessName, ...] = ()
+    findings: tuple[ToldFinding, ...] = ()
+    totals: Mapping[str, float] = field(default_factory=dict)
     chain: tuple[ProcessName, ...] = ()
     mount_namespace: int | None = None
     net_namespace: int | None = None
     tenant: str = ""
     workload: str = ""
     identity: str = ""
+    user: str = ""
+    cgroup: str = ""
     gpu: str = ""
     gpu_uuid: str = ""
     gpu_instance: int | None = None
@@ -54,7 +72,17 @@ class ToldSuspect:
 
 @dataclass(frozen=True, slots=True)
 class LeakPage:
-    """The page; `age_seconds` is that of the probe, `idle_age_seconds` of one in an idle window."""
+    """The page as it is told; None is unknown.
+
+    Attributes:
+        idle_draw_unknown: GPUs that nobody can see spin.
+        age_seconds: Of the last probe.
+        idle_age_seconds: Of the last one in an idle window of the node.
+        watched_seconds: Since the first probe.
+        judged_after: By kind: how many seconds something must be watched before it is judged.
+        unjudged: Kinds that the last probe failed to judge.
+        processes: Those of the last probe by outcome.
+    """
 
     node: str
     gpus: int
@@ -64,12 +92,32 @@ class LeakPage:
     windows: tuple[ToldWindow, ...]
     suspects: tuple[ToldSuspect, ...]
     currency: str = ""
+    idle_draw_unknown: int = 0
+    watched_seconds: float | None = None
+    judged_after: Mapping[str, float] = field(default_factory=dict)
+    unjudged: tuple[str, ...] = ()
 
     def of_kinds(self, kinds: Sequence[str]) -> tuple[ToldSuspect, ...]:
-        """The suspects of some kinds (none given: of all), the worst kind first."""
+        """The suspects of some kinds (none given: of all) in the order of `KINDS`."""
         order = {kind: place for place, kind in enumerate(KINDS)}
         chosen = [one for one in self.suspects if not kinds or one.kind in kinds]
         return tuple(sorted(chosen, key=lambda one: order.get(one.kind, len(order))))
+
+    @property
+    def dead_on_gpus(self) -> int:
+        """Processes that have ended, hold GPU memory and are told as suspects."""
+        pids = {
+            process.pid
+            for suspect in self.suspects
+            if suspect.kind == "dead_pid_memory"
+            for process in suspect.processes
+        }
+        return min(len(pids), self.processes.get("gone", 0))
+
+
+def is_informational(suspect: ToldSuspect) -> bool:
+    """Whether it is worth knowing and no reason to do anything."""
+    return suspect.kind in INFORMATIONAL
 
 
 def read_page(data: Any) -> LeakPage:
@@ -95,11 +143,20 @@ def _page(data: Mapping[str, Any]) -> LeakPage:
         idle_age_seconds=_maybe(probe, "idle_age_seconds", float),
         processes={name: _as(count, int) for name, count in probe["processes"].items()},
         windows=tuple(
-            ToldWindow(one["open"] is True, _text(one, "workload"), _text(one, "reason"))
+            ToldWindow(
+                one["open"] is True,
+                _text(one, "workload"),
+                _text(one, "reason"),
+                _needed(one, "seconds", float),
+            )
             for one in data["idle_windows"]
         ),
         suspects=tuple(map(_suspect, data["suspects"])),
         currency=_text(data["prices"], "currency"),
+        idle_draw_unknown=_needed(data, "gpus_idle_draw_unknown", int),
+        watched_seconds=_maybe(probe, "watched_seconds", float),
+        judged_after=_numbers(probe["judged_after_seconds"]),
+        unjudged=tuple(_as(kind, str) for kind in probe.get("unjudged", ())),
     )
 
 
@@ -112,18 +169,30 @@ def _suspect(data: Mapping[str, Any]) -> ToldSuspect:
         age_seconds=_needed(data, "age_seconds", float),
         rule=_text(data, "rule"),
         processes=tuple(map(_process, processes)),
+        findings=tuple(_finding(one) for one in data["findings"] if one["process"]),
+        totals=_numbers(data["totals"]),
         chain=tuple(map(_process, reversed(sandbox["chain"]))),
         mount_namespace=_maybe(sandbox, "mount_namespace", int),
         net_namespace=_maybe(sandbox, "net_namespace", int),
         tenant=_text(data, "tenant"),
         workload=_text(data, "workload"),
         identity=_identity(data["workload_identity"] or {}),
+        user=_text(data, "user"),
+        cgroup=_text(data, "cgroup"),
         gpu=_text(data, "gpu"),
         gpu_uuid=_text(data, "gpu_uuid"),
         gpu_instance=_maybe(data, "gpu_instance", int),
-        evidence={name: _as(value, float) for name, value in data["evidence"].items()},
+        evidence=_numbers(data["evidence"]),
         power_watts=_maybe(data, "power_watts", float),
         cost_per_hour=_maybe(data, "cost_per_hour", float),
+    )
+
+
+def _finding(data: Mapping[str, Any]) -> ToldFinding:
+    return ToldFinding(
+        process=_process(data["process"]),
+        evidence=_numbers(data["evidence"]),
+        chain=tuple(map(_process, reversed(data["chain"]))),
     )
 
 
@@ -154,6 +223,10 @@ def _as(value: Any, kind: type[Value]) -> Value:
     if kind is float and not math.isfinite(value):
         raise ValueError(f"{value} is not finite")
     return kind(value)
+
+
+def _numbers(data: Mapping[str, Any]) -> Mapping[str, float]:
+    return {name: _as(value, float) for name, value in data.items()}
 
 
 def _needed(data: Mapping[str, Any], name: str, kind: type[Value]) -> Value:

@@ -8,16 +8,17 @@ KINDS = {
     "fd_growth": "open file descriptors grow, by slope and by low-water mark",
     "fd_near_limit": "open file descriptors are close to the process's own limit",
     "anonymous_growth": "anonymous memory grows while the workload is idle",
-    "sparse_residency": "little of a large anonymous memory is resident: for information",
     "pseudo_idle_context": "GPU memory held by a context that has done nothing for long",
     "dead_pid_memory": "GPU memory held in the name of a process that has ended",
     "memory_without_process": "GPU memory in use though no process is on the GPU",
     "busy_without_process": "a GPU is busy though no process is on it",
     "allocated_without_process": "a GPU is allocated, and its holder runs nothing on it",
     "spinning": "a GPU looks fully used and draws little more than an idle one",
+    "sparse_residency": "little of a large anonymous memory is resident: for information",
 }
 PROCESS_KINDS = frozenset({"fd_growth", "fd_near_limit", "anonymous_growth", "sparse_residency"})
 GPU_KINDS = frozenset(KINDS) - PROCESS_KINDS  # that hold or burn a GPU
+INFORMATIONAL = frozenset({"sparse_residency"})  # no reason to get up at night
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,10 @@ class Suspect:
         name: What tells it from others for as long as it lasts, printable and without spaces.
         finding: The finding; of a tree, that of its worst process.
         processes: All processes of the tree that show it, the worst first.
+        findings: All findings of the suspect, the worst first; empty where nobody kept them.
         sandbox: Where they run; None where nobody could look.
+        sandboxes: Where each of the worst processes runs, as far as anybody looked: they have the
+            first process in common.
         workload: The key of the workload, empty where unknown.
         tenant: Who pays, empty where unknown.
         started_unix: Unix seconds at which it was first seen so.
@@ -96,14 +100,21 @@ class Suspect:
             that its account draws. Suspects of one account on one board share it, so that they add
             up. None where unknown.
         gpu_share: The part of the board's time (0 to 1) that is booked to it, in the same way.
+        user: Whose the worst process is by the host's users; empty where unknown.
+        cgroup: Where the worst process is, such as `/system.slice/sshd.service`; empty where
+            unknown.
     """
 
     name: str
     finding: Finding
     processes: tuple[ProcessName, ...] = ()
+    findings: tuple[Finding, ...] = ()
     sandbox: Sandbox | None = None
+    sandboxes: tuple[Sandbox, ...] = ()
     workload: str = ""
     tenant: str = ""
     started_unix: float = 0.0
     power_watts: float | None = None
     gpu_share: float | None = None
+    user: str = ""
+    cgroup: str = ""

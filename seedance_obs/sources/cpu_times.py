@@ -13,6 +13,7 @@ from seedance_obs.sources.small_files import read_bytes
 _CPUACCT = ("cpuacct", "cpu,cpuacct")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # places in the first line of /proc/stat, see proc(5)
 _HEAD_BYTES = 4096
+_USER, _SYSTEM, _START = 11, 12, 19  # places in /proc/PID/stat after the name
 _COUNTED = 8  # guest and guest_nice, which follow, are inside user and nice
 
 
@@ -63,7 +64,7 @@ class CpuTimes:
     def __init__(
         self, root: str | Path, *, ticks_per_second: int = os.sysconf("SC_CLK_TCK")
     ) -> None:
-        self._proc = Path(root) / "proc"
+        self._proc = os.path.join(root, "proc")
         self._cgroups = str(Path(root) / "sys/fs/cgroup")
         self._tick_us = 1_000_000 // ticks_per_second
         self._trees: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class CpuTimes:
         """
         # Owners first, so that what they used is within what the host was busy.
         seen = self._look(owners)
-        modes = _modes(self._proc / "stat")
+        modes = _modes(f"{self._proc}/stat")
         if modes is None:
             return None
         before, self._modes = self._modes, modes
@@ -124,12 +125,23 @@ class CpuTimes:
         return seen
 
     def _process_us(self, pid: int) -> tuple[Hashable, int] | None:
-        """A process, told from another of its number by its start, and its time."""
-        fields = _head(f"{self._proc}/{pid}/stat").rpartition(b")")[2].split()
+        """A process, told from another of its number by its start, and its time.
+
+        A workload may have thousands, so nothing is read or split that is not needed.
+        """
         try:
-            return (pid, int(fields[19])), (int(fields[11]) + int(fields[12])) * self._tick_us
-        except (IndexError, ValueError):
+            descriptor = os.open(f"{self._proc}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
             return None
+        try:
+            text = os.read(descriptor, _HEAD_BYTES)
+            fields = text[text.rindex(b")") + 1 :].split(None, _START + 1)
+            ticks = int(fields[_USER]) + int(fields[_SYSTEM])
+            return (pid, int(fields[_START])), ticks * self._tick_us
+        except (OSError, IndexError, ValueError):
+            return None
+        finally:
+            os.close(descriptor)
 
 
 def _cgroup_us(trees: Iterable[str], cgroup: str) -> int | None:
@@ -187,9 +199,9 @@ def _is_own(cgroup: str) -> bool:
     return cgroup.startswith("/") and len(cgroup) > 1 and ".." not in cgroup.split("/")
 
 
-def _modes(file: Path) -> list[int] | None:
+def _modes(file: str) -> list[int] | None:
     """Clock ticks by mode; modes that an old kernel does not tell are 0."""
-    fields = _head(str(file)).partition(b"\n")[0].split()
+    fields = _head(file).partition(b"\n")[0].split()
     numbers = fields[1 : 1 + _COUNTED]
     if fields[:1] != [b"cpu"] or len(numbers) <= _IDLE:
         return None

@@ -98,19 +98,25 @@ class ProcessMembers:
         found = {pid for pid in roots if pid > INIT and self._is_user(self._table.stat(pid))}
         waiting = list(found)
         while waiting and len(found) < _MOST_PROCESSES:
-            parent = waiting.pop()
-            below = [pid for pid in self._table.children(parent) if self._stays(pid, parent)]
-            waiting += [pid for pid in below if pid not in found]
+            below = [pid for pid in self._children(waiting.pop()) if pid not in found]
+            waiting += below
             found.update(below)
         return frozenset(found)
+
+    def _children(self, parent: int) -> list[int]:
+        """The children of a process that are in its tree."""
+        children = self._table.children(parent)
+        above = self._table.stat(parent) if children else None
+        if above is None:
+            return []
+        return [pid for pid in children if self._stays(pid, parent, above)]
 
     def _is_user(self, stat: ProcessStat | None) -> bool:
         return stat is not None and not stat.kernel
 
-    def _stays(self, pid: int, parent: int) -> bool:
-        """Whether a child is in its parent's tree."""
-        child, above = self._table.stat(pid), self._table.stat(parent)
-        if child is None or above is None or child.kernel or child.start_ticks < above.start_ticks:
+    def _stays(self, pid: int, parent: int, above: ProcessStat) -> bool:
+        child = self._table.stat(pid)
+        if child is None or child.kernel or child.start_ticks < above.start_ticks:
             return False
         if child.session == above.session:
             return True

@@ -4,15 +4,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from seedance_obs.processes import kill_process
 from seedance_obs.sources.procfs import read_start
-from seedance_obs.sources.small_files import read_text
+from seedance_obs.sources.small_files import read_bytes, read_text
 
 _KB = 1024
+_LIMIT_SECONDS = 300.0
+_MAX_OPEN_FILES = re.compile(rb"^Max open files +(\d{1,19}) ", re.MULTILINE)
 _LEFT_ALONE = 1024  # processes that took too long, remembered
 _GRACE_SECONDS = 0.1
 _MOST_BYTES = 16_384
@@ -78,9 +80,37 @@ def read_memory(root: str | Path, pid: int) -> MemoryDetail | None:
 
 def read_fd_limit(root: str | Path, pid: int) -> int | None:
     """The soft limit of a process's open files; None where it has none, is gone or unreadable."""
-    text = read_text(f"{root}/proc/{pid}/limits") or ""
-    match = re.search(r"^Max open files +(\d{1,19}) ", text, re.ASCII | re.MULTILINE)
+    match = _MAX_OPEN_FILES.search(read_bytes(f"{root}/proc/{pid}/limits") or b"")
     return int(match.group(1)) if match else None
+
+
+class FdLimits:
+    """The soft limits of the open files of many processes, each read every few minutes only.
+
+    A limit is seldom set after a start, and reading one costs as much as counting descriptors does.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self._root = root
+        self._known: dict[tuple[int, int], tuple[float, int]] = {}  # the period it was read in
+
+    def of(self, pid: int, start_ticks: int, now: float) -> int | None:
+        """As `read_fd_limit`, as of five minutes ago at most; `now` is monotonic seconds."""
+        key = (pid, start_ticks)
+        period = (now + pid) // _LIMIT_SECONDS  # others begin theirs at other times
+        known = self._known.get(key)
+        if known is not None and known[0] == period:
+            return known[1]
+        limit = read_fd_limit(self._root, pid)
+        if limit is None:
+            self._known.pop(key, None)
+        else:
+            self._known[key] = (period, limit)
+        return limit
+
+    def keep(self, keys: Container[tuple[int, int]]) -> None:
+        """Forget every process but these, by pid and start."""
+        self._known = {key: known for key, known in self._known.items() if key in keys}
 
 
 class ReferencedMemory:

@@ -91,12 +91,13 @@ class ProcessProbe:
     def all_pids(self) -> list[int]:
         """Every process that `/proc` lists, kernel threads too; empty where it cannot be listed.
 
-        Threads of a process are not listed, nor are others' processes that `hidepid` hides.
+        Threads of a process are not listed, nor are others' processes that `hidepid` hides. While
+        we are ourselves short of descriptors they are those that were read last.
         """
         try:
             return [int(name) for name in os.listdir(self._proc) if name.isdecimal()]
-        except OSError:
-            return []
+        except OSError as error:
+            return [] if _is_missing(error) else list(self._places)
 
     def read(self, pids: Iterable[int]) -> ProbeReading:
         """Read each of these processes once, and forget all others."""
@@ -131,7 +132,9 @@ class ProcessProbe:
             fds = _listed(place.fd)
         try:
             text = _statm(place.statm)
-        except PermissionError:
+        except OSError as error:
+            if _is_missing(error):
+                raise
             text = b""
         return self._judge(place, fds, text)
 
@@ -185,10 +188,14 @@ class ProcessProbe:
 
 
 def _why(error: OSError) -> str:
-    """Only a missing pid is one: we may ourselves be short of descriptors."""
     if isinstance(error, PermissionError):
         return "no_permission"
-    return "gone" if error.errno in (errno.ENOENT, errno.ESRCH) else "unreadable"
+    return "gone" if _is_missing(error) else "unreadable"
+
+
+def _is_missing(error: OSError) -> bool:
+    """Whether what was asked for is not there: we may ourselves be short of descriptors."""
+    return error.errno in (errno.ENOENT, errno.ESRCH)
 
 
 def _statm(file: str) -> bytes:

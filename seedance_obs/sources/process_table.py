@@ -8,7 +8,7 @@ whose parent has gone, and the young, which choose a group and a session right a
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def read_stat(proc_root: str, pid: int) -> ProcessStat | None:
     """What a process is, by one read of one file; None when it is gone."""
     text = read_bytes(f"{proc_root}/{pid}/stat", _READ_BYTES) or b""
     head, _, tail = text.rpartition(b")")
-    fields = tail.split()
+    fields = tail.split(None, _START + 1)
     try:
         return ProcessStat(
             start_ticks=int(fields[_START]),
@@ -61,7 +61,10 @@ def read_stat(proc_root: str, pid: int) -> ProcessStat | None:
 
 
 class ProcessTable:
-    """The processes under a host's root, as they were at the first question after `refresh`."""
+    """The processes under a host's root, as they were at the first question after `refresh`.
+
+    Where they cannot be listed, for want of descriptors of our own, they are as they were before.
+    """
 
     def __init__(self, root: str | Path) -> None:
         self._root = root
@@ -96,7 +99,9 @@ class ProcessTable:
         if not self._stale:
             return
         self._stale = False
-        inodes = dict(_listed(self._proc))
+        inodes = _listed(self._proc)
+        if inodes is None:
+            return
         same = self._same(inodes)
         stats = {pid: self._stats[pid] for pid in same - self._young if pid in self._stats}
         # Parent 0 is nobody's pid: nothing to go.
@@ -126,12 +131,14 @@ class ProcessTable:
         self._children, self._groups = dict(children), dict(groups)
 
 
-def _listed(proc: str) -> Iterator[tuple[int, int]]:
-    """The pids that are listed, each with its inode; threads are not."""
+def _listed(proc: str) -> dict[int, int] | None:
+    """The inodes of the pids that are listed, threads are not; None where they cannot be."""
     try:
         with os.scandir(proc) as entries:
-            for entry in entries:
-                if entry.name.isdecimal() and entry.name.isascii():
-                    yield int(entry.name), entry.inode()
+            return {
+                int(entry.name): entry.inode()
+                for entry in entries
+                if entry.name.isdecimal() and entry.name.isascii()
+            }
     except OSError:
-        return
+        return None

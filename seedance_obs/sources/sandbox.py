@@ -6,6 +6,7 @@ what others ask for: init, a shim of a container, `slurmstepd`, `sshd`, a servic
 is lied to by a process that calls itself such a name sees a shorter chain, no worse.
 """
 
+import operator
 import os
 import re
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from seedance_obs.sources.procfs import read_cgroups
 
 INIT = 1
 _LONGEST = 64
+_AGAIN = 20  # refreshes after which all of a sandbox is read again
 _TRIES = 4  # a parent that ends while it is looked at hands its children on
 # Whoever starts the first process of a container, a job or a session, by name; the kernel keeps 15
 # characters of it.
@@ -41,17 +43,60 @@ class _Seen:
     place: Place | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A sandbox, and what each process of its chain was when it was looked at."""
+
+    sandbox: Sandbox
+    stats: tuple[ProcessStat, ...]
+
+
 class Sandboxes:
-    """Looks up where processes run, under a host's root such as `/host`; remembers nothing."""
+    """Looks up where processes run, under a host's root such as `/host`.
+
+    Thousands may be suspect at once, most of them in one tree. So between two refreshes every
+    ancestor is looked at once; and a sandbox stands while its processes show the same parents and
+    names, for some refreshes, after which namespaces and cgroups are read again.
+    """
 
     def __init__(self, root: str | Path) -> None:
         self._proc = os.path.join(root, "proc")
+        self._refreshes = 0
+        self._before: dict[int, _Look] = {}
+        self._looks: dict[int, _Look] = {}
+        self._ancestors: dict[int, _Seen] = {}
+        self._parents: dict[tuple[int, int], _Seen | None] = {}  # by pid and start of the child
+
+    def refresh(self) -> None:
+        """Begin a new probe; who was not asked for in the last one is forgotten."""
+        self._refreshes += 1
+        self._before, self._looks = self._looks, {}
+        self._ancestors, self._parents = {}, {}
 
     def of(self, pid: int) -> Sandbox | None:
         """Where a process runs; None when it is gone, or went while being looked at.
 
         A namespace that may not be read (that takes the right to trace the process) is None.
         """
+        look = self._looks.get(pid) or self._unchanged(pid) or self._look(pid)
+        if look is None:
+            return None
+        self._looks[pid] = look
+        return look.sandbox
+
+    def _unchanged(self, pid: int) -> _Look | None:
+        """What was seen before the last refresh, where that can be relied on."""
+        look = self._before.get(pid)
+        if look is None or (self._refreshes + pid) % _AGAIN == 0:
+            return None
+        now = [read_stat(self._proc, pid), *map(self._stat, look.sandbox.chain[1:])]
+        return look if all(map(operator.eq, now, look.stats)) else None
+
+    def _stat(self, ancestor: ProcessName) -> ProcessStat | None:
+        seen = self._ancestor(ancestor.pid)
+        return None if seen is None else seen.stat
+
+    def _look(self, pid: int) -> _Look | None:
         seen = self._see(pid)
         if seen is None:
             return None
@@ -60,7 +105,8 @@ class Sandboxes:
         if self._start(pid) != seen.stat.start_ticks:
             return None
         names = (ProcessName(each.pid, each.stat.start_ticks, each.stat.comm) for each in chain)
-        return Sandbox(tuple(names), seen.mount_namespace, net)
+        stats = tuple(each.stat for each in chain)
+        return _Look(Sandbox(tuple(names), seen.mount_namespace, net), stats)
 
     def _chain(self, first: _Seen) -> list[_Seen]:
         chain = [first]
@@ -72,13 +118,19 @@ class Sandboxes:
         return chain
 
     def _parent(self, child: _Seen) -> _Seen | None:
+        key = (child.pid, child.stat.start_ticks)
+        if key not in self._parents:
+            self._parents[key] = self._look_for_parent(child)
+        return self._parents[key]
+
+    def _look_for_parent(self, child: _Seen) -> _Seen | None:
         """The parent, which the child names before and after it is looked at; None: none is seen.
 
         Between two looks its pid may come to be another's. Whoever started later is no parent.
         """
         number = child.stat.parent
         for _ in range(_TRIES):
-            parent = self._see(number) if number > INIT else None
+            parent = self._ancestor(number) if number > INIT else None
             again = read_stat(self._proc, child.pid)
             if again is None or again.start_ticks != child.stat.start_ticks:
                 return None
@@ -86,6 +138,12 @@ class Sandboxes:
                 return parent if parent and _is_older(parent, child) else None
             number = again.parent
         return None
+
+    def _ancestor(self, pid: int) -> _Seen | None:
+        seen = self._ancestors.get(pid) or self._see(pid)
+        if seen is not None:
+            self._ancestors[pid] = seen
+        return seen
 
     def _see(self, pid: int) -> _Seen | None:
         stat = read_stat(self._proc, pid)

@@ -8,7 +8,7 @@ small to huge against the 1440 descriptors by which a leak grows in a window. A 
 share of windows at whose end an estimator says *leak*; that of ours in parentheses is the share of
 windows in which it says so at any moment. A cell of a sawtooth or step is how many of those that
 differ in phase it ever takes for a leak. The first five windows, in which ours does not judge, are
-left out for all. Delays are the median and the worst over phases.
+left out for all of these. Delays are the median and the worst over phases.
 """
 
 import random
@@ -35,6 +35,19 @@ RHOS = (0.0, 0.5, 0.9, 0.95)
 DEVIATIONS = (50, 300, 1000, 3000, 30_000)  # of the noise
 STEPS = (10, 40, 150, 500, 5000)  # of the random walk, each 15 s
 SERIES = 16  # of each deviation
+
+LEGEND = """
+noise, random walk: the share of windows at whose end it says "leak"; in parentheses, for ours, the
+  share of windows in which it says so at any moment
+sawtooths, step: how many of the series, which differ in phase, it ever takes for a leak
+leaks: minutes from the begin of a leak until it is told: the median, and the worst
+All shares leave out the first five windows. Ours judges a series once it was watched for five
+windows, since what climbs from birth cannot be told from a sawtooth before its first reset: a leak
+from birth, or one that runs while the exporter restarts, is told after 15 min by fast=8/s,3m and
+after 10 h by slow=0.05/s,2h.
+A random walk has no level to come back to: it does climb to new heights for minutes on end, and
+while it does, nothing in its past tells it from a leak.
+"""
 
 Samples = Sequence[int]
 Says = list[bool]  # for each sample whether it is a leak
@@ -227,9 +240,7 @@ def main() -> None:
     sys.stdout.write(
         f"ours, of 0.1/s, by 0.05/s over 2 h: {slow_delay('slow=0.05/s,2h', 'fds', 0.1):.1f} h\n"
         "ours, of 50 MB/h, by 32 MiB/h over 20 min: "
-        f"{slow_delay('fast=32MiB/h,20m', 'bytes', 50e6 / 3600):.1f} h\n"
-        "A random walk has no level to come back to: it does climb to new heights for minutes on "
-        "end,\nand while it does, nothing in its past tells it from a leak.\n"
+        f"{slow_delay('fast=32MiB/h,20m', 'bytes', 50e6 / 3600):.1f} h of idle time\n{LEGEND}"
     )
 
 

@@ -6,9 +6,11 @@ Starts that many real processes that sleep (forks of one small C program, some 1
 user memory each), so it needs `cc` and as many free pids, and ends them whatever happens. In the
 same run and on the same processes: a loop that does no more than `stat` and read `statm`; our
 probe, alone and with its bookkeeping of growth, whose values change in each pass, the worst case;
-and Debian's prometheus-process-exporter (apt-get install
-prometheus-process-exporter) without smaps and threads, in one group for each name, which also reads
-the other processes of the machine and is charged for each of them alike.
+the whole probe of all processes up to its suspects; and Debian's prometheus-process-exporter
+(apt-get install prometheus-process-exporter) without smaps and threads, in one group for each name,
+which also reads the other processes of the machine and is charged for each of them alike. At last
+whole probes of as many others: with many descriptors each, of one workload without a cgroup, and
+with a fifth of them suspect.
 
 A time is CPU, user and system: ours the least of several passes, which other load disturbs least;
 the exporter's the mean of its scrapes after the first, in which it meets its processes. The budget
@@ -23,117 +25,26 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from seedance_obs.config import NodeSettings
+from seedance_obs.leaks.growth import GrowthWatch
+from seedance_obs.leaks.growth_rules import read_growth_rules
 from seedance_obs.sources.process_probe import ProbeReading, ProcessProbe
+from tests.bench.pass_cost import Cost, ours, rss_bytes
+from tests.bench.sleepers import compiled, sleepers
+from tests.bench.whole_leak_probe import INTERVAL_SECONDS, dearer_probes, plain_probe
 
-PASSES = 7
 SCRAPES = 3
-INTERVAL_SECONDS = 15.0
 PEER = "prometheus-process-exporter"
 PEER_CONFIG = 'process_names:\n  - name: "{{.Comm}}"\n    cmdline: [".+"]\n'
 PEER_START_SECONDS = 60.0
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-
-# Children end with their parent, and the parent when its input does.
-SLEEPERS = r"""
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-int main(int count, char **words) {
-    int wanted = count > 1 ? atoi(words[1]) : 0, started = 0;
-    pid_t *pids = calloc(wanted + 1, sizeof *pids);
-    for (; started < wanted; started++) {
-        pid_t pid = fork();
-        if (pid < 0) break;
-        if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (;;) pause();
-        }
-        pids[started] = pid;
-    }
-    for (int at = 0; at < started; at++) printf("%d\n", pids[at]);
-    printf("end\n");
-    fflush(stdout);
-    while (getchar() != EOF) {}
-    for (int at = 0; at < started; at++) kill(pids[at], SIGKILL);
-    while (wait(NULL) > 0) {}
-    return 0;
-}
-"""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What one pass over all processes costs; `first` is the pass that meets them."""
-
-    name: str
-    processes: int
-    seconds: float
-    first: float
-    rss_bytes: int
-
-    @property
-    def micros(self) -> float:
-        """CPU microseconds a process."""
-        return self.seconds / self.processes * 1e6
-
-    def __str__(self) -> str:
-        return (
-            f"  {self.name:28} {self.seconds * 1e3:9.1f} ms {self.micros:8.2f} us a process"
-            f"   first {self.first * 1e3:8.1f} ms   RSS {self.rss_bytes / 2**20:6.1f} MiB"
-        )
-
-
-@contextmanager
-def sleepers(program: Path, count: int) -> Iterator[list[int]]:
-    """Processes that sleep until the block ends, however it ends."""
-    parent = subprocess.Popen(
-        [program, f"{count}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert parent.stdin is not None
-    assert parent.stdout is not None
-    try:
-        yield [int(line) for line in iter(parent.stdout.readline, "end\n") if line]
-    finally:
-        parent.stdin.close()
-        try:
-            parent.wait(60)
-        except subprocess.TimeoutExpired:
-            parent.kill()
-            parent.wait()
-        parent.stdout.close()
-
-
-def compiled(folder: Path) -> Path | None:
-    source, program = folder / "sleepers.c", folder / "sleepers"
-    source.write_text(SLEEPERS)
-    if shutil.which("cc") is None:
-        return None
-    subprocess.run(["cc", "-O1", "-o", program, source], check=True)
-    return program
-
-
-def ours(name: str, pids: Sequence[int], work: Callable[[], object]) -> Cost:
-    """What a pass of our own costs in this process."""
-    spent = []
-    for _ in range(PASSES + 1):
-        begun = time.process_time()
-        work()
-        spent.append(time.process_time() - begun)
-    return Cost(name, len(pids), min(spent[1:]), spent[0], rss_bytes(os.getpid()))
 
 
 def bare(pids: Sequence[int]) -> Cost:
@@ -155,13 +66,8 @@ def probe(pids: Sequence[int]) -> Cost:
     return ours("probe", pids, lambda: reader.read(pids))
 
 
-def probe_and_growth(pids: Sequence[int]) -> Cost | None:
+def probe_and_growth(pids: Sequence[int]) -> Cost:
     """The probe and what remembers and judges it, with the rules that are the default."""
-    try:
-        from seedance_obs.leaks.growth import GrowthWatch
-        from seedance_obs.leaks.growth_rules import read_growth_rules
-    except ImportError:
-        return None
     settings = NodeSettings()
     fds = GrowthWatch(read_growth_rules(settings.leaks_fd_growth, "fds"))
     memory = GrowthWatch(read_growth_rules(settings.leaks_memory_growth, "bytes"))
@@ -241,23 +147,23 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * TICK_SECONDS
 
 
-def rss_bytes(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
-
-
-def measure(pids: Sequence[int], folder: Path) -> Iterator[str]:
-    """Lines about one number of processes."""
-    yield f"{len(pids)} processes"
-    yield str(bare(pids))
-    mine = probe(pids)
-    yield str(mine)
-    whole = probe_and_growth(pids)
-    yield "  no bookkeeping of growth to join to it" if whole is None else str(whole)
-    other = peer(pids, folder)
-    yield f"  {other}" if isinstance(other, str) else str(other)
+def measure(size: int, program: Path, *, last: bool) -> Iterator[Cost | str]:
+    """What so many processes cost; of the last also what makes a probe of them dearer."""
+    with sleepers(program, size) as pids:
+        yield f"{len(pids)} processes"
+        yield bare(pids)
+        yield probe(pids)
+        yield probe_and_growth(pids)
+        whole = [plain_probe(pids)]
+        yield whole[0]
+        other = peer(pids, program.parent)
+    yield other if isinstance(other, Cost) else f"  {other}"
+    for cost in dearer_probes(program, size) if last else ():
+        whole.append(cost)
+        yield cost
     if isinstance(other, Cost):
-        ratio = other.micros / (whole or mine).micros
-        yield f"  {ratio:.1f} times less CPU a process than {PEER}"
+        least = other.micros / max(cost.micros for cost in whole)
+        yield f"  {least:.1f} times less CPU a process than {PEER}, by the dearest whole probe"
 
 
 def main(sizes: Sequence[int]) -> None:
@@ -268,12 +174,9 @@ def main(sizes: Sequence[int]) -> None:
             sys.stdout.write("a C compiler is needed for the processes: apt-get install gcc\n")
             return
         for size in sizes:
-            with sleepers(program, size) as pids:
-                if len(pids) < size:
-                    sys.stdout.write(f"only {len(pids)} of {size} processes could be started\n")
-                for line in measure(pids, Path(name)) if pids else ():
-                    sys.stdout.write(f"{line}\n")
-                    sys.stdout.flush()
+            for line in measure(size, program, last=size == sizes[-1]):
+                sys.stdout.write(f"{line}\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from seedance_obs.exporter.view import (
     AttributionView,
+    BoardEvidence,
     IdleWindowView,
     LeakView,
     LocatedGpu,
@@ -69,10 +70,21 @@ TYPICAL: dict[str, tuple[str, dict[str, float]]] = {
     "memory_without_process": ("", {"gpu_memory_bytes": 6.4 * GIB}),
     "busy_without_process": ("", {"utilization_ratio": 0.97}),
     "allocated_without_process": ("", {}),
-    "spinning": ("", {"utilization_ratio": 1.0, "sm_ratio": 0.02, "idle_watts": 61.0}),
+    "spinning": (
+        "",
+        {
+            "utilization_ratio": 1.0,
+            "sm_ratio": 0.02,
+            "power_watts": 116.0,
+            "idle_watts": 65.0,
+        },
+    ),
 }
-OF_A_PROCESS = {*list(KINDS)[:6], "spinning"}
-ON_A_GPU = set(list(KINDS)[4:])
+ON_A_GPU = {
+    *("pseudo_idle_context", "dead_pid_memory", "memory_without_process"),
+    *("busy_without_process", "allocated_without_process", "spinning"),
+}
+OF_A_PROCESS = set(KINDS) - {name for name in KINDS if name.endswith("_without_process")}
 
 
 def suspect(kind: str, number: int = 0, **changes: object) -> Suspect:
@@ -90,7 +102,8 @@ def suspect(kind: str, number: int = 0, **changes: object) -> Suspect:
     whole = Suspect(
         name=f"{kind}-{worst.pid}-{worst.start_ticks}",
         finding=finding,
-        processes=(worst, PYTHON) if kind in OF_A_PROCESS else (),
+        processes=(worst,) if kind in OF_A_PROCESS else (),
+        findings=(finding,),
         sandbox=replace(SANDBOX, chain=(worst, PYTHON, BASH)) if kind in OF_A_PROCESS else None,
         workload=(POD if number % 2 == 0 else JOB).key,
         tenant="team-vision" if number % 2 == 0 else "genomics",
@@ -101,6 +114,27 @@ def suspect(kind: str, number: int = 0, **changes: object) -> Suspect:
     return replace(whole, **changes)
 
 
+def tree_suspect(count: int, **changes: object) -> Suspect:
+    """Workers of one loader that leak, each by 0.5/s less than the one before it."""
+    whole = suspect("fd_growth")
+    workers = [replace(LOADER, pid=LOADER.pid + number) for number in range(count)]
+    findings = tuple(
+        replace(
+            whole.finding,
+            process=worker,
+            evidence={**whole.finding.evidence, "growth_fds_per_second": 9.0 - number / 2},
+        )
+        for number, worker in enumerate(workers)
+    )
+    tree = replace(
+        whole,
+        processes=tuple(workers),
+        findings=findings,
+        sandboxes=tuple(replace(SANDBOX, chain=(one, PYTHON, BASH)) for one in workers),
+    )
+    return replace(tree, **changes)
+
+
 def hostile_suspect() -> Suspect:
     """A suspect whose every name wants to take over a terminal."""
     process = ProcessName(666, 1, HOSTILE)
@@ -108,9 +142,12 @@ def hostile_suspect() -> Suspect:
         "fd_growth",
         finding=replace(suspect("fd_growth").finding, process=process),
         processes=(process,),
+        findings=(),
         sandbox=Sandbox((process,) * 30, 1, None),
         workload=HOSTILE,
         tenant=HOSTILE,
+        user=HOSTILE,
+        cgroup=HOSTILE,
     )
 
 
@@ -121,12 +158,23 @@ def leak_view(*suspects: Suspect, **changes: object) -> LeakView:
         most_shown=10,
         windows=(
             IdleWindowView(open=False, seconds=120.0, reason="memory_in_use"),
-            IdleWindowView(open=True, seconds=900.0, workload=POD.key, tenant="team-vision"),
+            IdleWindowView(open=True, seconds=9_000.0, workload=POD.key, tenant="team-vision"),
             IdleWindowView(open=False, seconds=0.0, workload=JOB.key, tenant="genomics"),
         ),
         skipped={"memory_in_use": 2_300, "warming_up": 20},
         probed_at=NOW - 4.0,
         probed_in_window_at=NOW - 18_000.0,
+        watching_since=NOW - 40_000.0,
+        judged_after_seconds={
+            "fd_growth": 900.0,
+            "anonymous_growth": 6_000.0,
+            "pseudo_idle_context": 1_800.0,
+            "dead_pid_memory": 300.0,
+            "memory_without_process": 300.0,
+            "busy_without_process": 300.0,
+            "allocated_without_process": 1_800.0,
+            "spinning": 600.0,
+        },
         probe_seconds=0.012,
         processes={"read": 409, "no_permission": 2, "gone": 1},
         gpu_seconds={"pseudo_idle_context": 7_800.0},
@@ -137,8 +185,23 @@ def leak_view(*suspects: Suspect, **changes: object) -> LeakView:
     return replace(whole, **changes)
 
 
-def node_view(leaks: LeakView | None, **changes: object) -> NodeView:
-    """A node of eight GPUs with two workloads."""
+def idle_draw(gpu_uuid: str, floor_watts: float | None) -> BoardEvidence:
+    """What the books know of a board that nobody shares."""
+    return BoardEvidence(
+        gpu_uuid=gpu_uuid,
+        energy_source="counter",
+        floor_watts=floor_watts,
+        floor_source=None if floor_watts is None else "measured",
+        base_watts=None,
+        estimators={},
+        counter_restarts=0,
+        implausible=0,
+        intensity=None,
+    )
+
+
+def node_view(leaks: LeakView | None, *, idle_draw_known: int = 8, **changes: object) -> NodeView:
+    """A node of eight GPUs with two workloads, where the idle draw of some GPUs is known."""
     found = merge(
         [SourceSnapshot("nvml", 0.0, gpus=tuple(GpuReadings(f"GPU-{n}") for n in range(8)))], {}
     )
@@ -149,7 +212,11 @@ def node_view(leaks: LeakView | None, **changes: object) -> NodeView:
             for gpu in found
         ),
         attribution=AttributionView(
-            workloads=(ShownWorkload(POD, "team-vision"), ShownWorkload(JOB, "genomics"))
+            workloads=(ShownWorkload(POD, "team-vision"), ShownWorkload(JOB, "genomics")),
+            evidence=tuple(
+                idle_draw(f"GPU-{number}", 65.0 if number < idle_draw_known else None)
+                for number in range(8)
+            ),
         ),
         leaks=leaks,
     )

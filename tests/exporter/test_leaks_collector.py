@@ -12,9 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.collectors.leaks import EVIDENCE
 from seedance_obs.exporter.registry import CollectorSet, registrations
-from seedance_obs.exporter.view import LeakView, NodeView
+from seedance_obs.exporter.view import IdleWindowView, LeakView, NodeView
 from seedance_obs.leaks.suspect import GPU_KINDS, KINDS
 from tests.exporter.leak_views import (
+    JOB,
     NOW,
     ON_A_GPU,
     POD,
@@ -78,7 +79,16 @@ def test_windows_are_the_nodes_and_each_workloads():
     found = scraped(leak_view())
     assert found["seedance_node_idle_window_open"] == {(): 0.0}
     assert found["seedance_node_idle_window_seconds_total"] == {(): 120.0}
-    assert found["seedance_workload_idle_window_seconds_total"] == {("team-vision", POD.key): 900.0}
+    own = ("team-vision", POD.key)
+    assert found["seedance_workload_idle_window_seconds_total"] == {own: 9_000.0}
+    assert found["seedance_workload_idle_window_open"] == {own: 1.0}
+
+
+def test_a_workloads_window_that_has_closed_again_is_told_to_be_closed():
+    closed = IdleWindowView(open=False, seconds=900.0, workload=POD.key, reason="gpu_busy")
+    never = replace(closed, seconds=0.0, workload=JOB.key)
+    found = scraped(leak_view(windows=(closed, never)))
+    assert found["seedance_workload_idle_window_open"] == {("", POD.key): 0.0}
 
 
 def test_the_probe_tells_its_age_its_cost_and_what_it_could_not_read():
@@ -97,8 +107,10 @@ def test_the_probe_tells_its_age_its_cost_and_what_it_could_not_read():
     }
 
 
-def test_a_window_that_never_let_a_probe_pass_has_no_age():
+def test_until_a_window_lets_a_probe_pass_its_age_is_that_of_the_first_probe():
     found = scraped(leak_view(probed_in_window_at=None))
+    assert found["seedance_leak_idle_probe_age_seconds"] == {(): 40_000.0}
+    found = scraped(leak_view(probed_in_window_at=None, watching_since=None))
     assert "seedance_leak_idle_probe_age_seconds" not in found
 
 

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from seedance_obs.attribution.tenants import UNKNOWN
 from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.leaks_page import leaks_page
 from seedance_obs.exporter.server import ScrapeServer
-from seedance_obs.exporter.view import LeakView
+from seedance_obs.exporter.view import AttributionView, LeakView
 from seedance_obs.leaks.page import ToldWindow, read_page
 from seedance_obs.leaks.suspect import KINDS, Sandbox
 from tests.exporter.leak_views import (
@@ -31,6 +33,7 @@ from tests.exporter.leak_views import (
     leak_view,
     node_view,
     suspect,
+    tree_suspect,
 )
 
 
@@ -102,17 +105,20 @@ def test_keys_stay():
     """Programs rely on them: adding one is fine, and changes this test."""
     page = page_of(one_of_each())
     assert list(page) == [
-        *("node", "gpus", "probe", "idle_windows", "most_shown", "suspects"),
+        *("node", "gpus", "gpus_idle_draw_unknown", "probe", "idle_windows", "most_shown"),
+        "suspects",
         *("gpu_seconds", "gpu_energy_joules", "prices"),
     ]
     assert list(page["probe"]) == [
-        *("age_seconds", "idle_age_seconds", "cpu_seconds", "processes", "skipped", "unjudged"),
+        *("age_seconds", "idle_age_seconds", "watched_seconds", "judged_after_seconds"),
+        *("cpu_seconds", "processes", "skipped", "unjudged"),
     ]
     assert list(page["idle_windows"][0]) == ["workload", "tenant", "open", "reason", "seconds"]
     wanted = [
         *("name", "kind", "rule", "age_seconds", "started_unix", "tenant", "workload"),
-        *("gpu_uuid", "gpu_instance", "process", "processes", "sandbox", "evidence"),
-        *("power_watts", "workload_identity", "gpu", "cost_per_hour"),
+        *("user", "cgroup", "gpu_uuid", "gpu_instance", "process", "processes", "sandbox"),
+        *("evidence", "findings", "totals", "power_watts", "gpu_share"),
+        *("workload_identity", "gpu", "cost_per_hour"),
     ]
     assert [list(one) for one in page["suspects"]] == [wanted] * len(KINDS)
     assert list(page["prices"]) == ["currency", "kwh", "gpu_hour"]
@@ -131,6 +137,50 @@ def test_a_suspect_is_told_in_full():
     assert (told["workload"], told["gpu"], told["gpu_uuid"]) == (POD.key, "2", "GPU-2")
     assert told["evidence"]["samples"] == 7_800
     assert told["cost_per_hour"] == pytest.approx(68 / 1000 * 0.6)
+
+
+def test_the_part_of_the_gpu_that_is_booked_to_a_suspect_is_told():
+    (told,) = page_of(leak_view(suspect("spinning", gpu_share=0.25)))["suspects"]
+    assert told["gpu_share"] == 0.25
+
+
+def test_each_process_of_a_tree_is_told_with_its_numbers_and_its_parents():
+    (told,) = page_of(leak_view(tree_suspect(3)))["suspects"]
+    assert [one["process"]["pid"] for one in told["findings"]] == [4711, 4712, 4713]
+    rates = [one["evidence"]["growth_fds_per_second"] for one in told["findings"]]
+    assert rates == [9.0, 8.5, 8.0]
+    assert told["totals"] == {"growth_fds_per_second": 25.5}
+    assert [each["pid"] for each in told["findings"][2]["chain"]] == [4713, PYTHON.pid, BASH.pid]
+
+
+def test_parents_that_nobody_looked_at_are_no_chain():
+    (told,) = page_of(leak_view(tree_suspect(2, sandboxes=())))["suspects"]
+    assert [len(one["chain"]) for one in told["findings"]] == [3, 0]
+
+
+def test_whose_nobody_knows_is_not_known_rather_than_a_name():
+    nobodys = suspect("fd_growth", tenant=UNKNOWN, workload=UNKNOWN_WORKLOAD.key)
+    (told,) = page_of(leak_view(nobodys))["suspects"]
+    assert (told["tenant"], told["workload"]) == (None, None)
+
+
+def test_whose_a_process_is_outside_of_workloads_is_told_by_user_and_cgroup():
+    bare = suspect("fd_growth", workload="", user="ann", cgroup="/system.slice/ollama.service")
+    (told,) = page_of(leak_view(bare))["suspects"]
+    assert (told["user"], told["cgroup"]) == ("ann", "/system.slice/ollama.service")
+
+
+def test_a_window_that_never_let_a_probe_pass_has_no_age_even_where_its_series_has():
+    page = page_of(leak_view(probed_in_window_at=NOW - 40_000.0))
+    assert page["probe"]["idle_age_seconds"] is None
+    assert page["probe"]["watched_seconds"] == 40_000.0
+
+
+def test_gpus_whose_idle_draw_is_not_known_are_counted():
+    view = node_view(leak_view(), idle_draw_known=6)
+    assert json.loads(leaks_page(view, NOW))["gpus_idle_draw_unknown"] == 2
+    bare = replace(view, attribution=AttributionView())
+    assert json.loads(leaks_page(bare, NOW))["gpus_idle_draw_unknown"] == 8
 
 
 def test_all_suspects_are_told_however_few_are_shown_as_series():
@@ -190,12 +240,13 @@ def test_the_page_is_read_back_as_it_was_told():
     first, second = page.suspects
     assert (page.node, page.gpus, page.age_seconds) == ("gpu-17", 8, 4.0)
     assert first.chain == (BASH, PYTHON, LOADER)
-    assert first.processes == (LOADER, PYTHON)
+    assert first.processes == (LOADER,)
+    assert [finding.chain for finding in first.findings] == [(BASH, PYTHON, LOADER)]
     assert first.identity == "serving/llm-7f9c5d-xk2lp/server"
     assert second.identity == "Slurm job 90210 of ann"
     assert first.evidence == suspect("fd_growth").finding.evidence
     assert second.cost_per_hour == pytest.approx(68 / 1000 * 0.6)
-    assert page.windows[0] == ToldWindow(open=False, reason="memory_in_use")
+    assert page.windows[0] == ToldWindow(open=False, reason="memory_in_use", seconds=120.0)
 
 
 def test_a_process_without_a_tree_is_the_suspects_only_one():

@@ -10,6 +10,7 @@ import pytest
 
 from seedance_obs.sources import process_memory
 from seedance_obs.sources.process_memory import (
+    FdLimits,
     MemoryDetail,
     ReferencedMemory,
     read_fd_limit,
@@ -180,6 +181,72 @@ def test_the_soft_limit_of_open_files_is_the_limit(child: HoldingProcess) -> Non
 def test_no_limit_and_an_unknown_one_are_none(tmp_path: Path, text: str, limit: int | None) -> None:
     (process_folder(tmp_path) / "limits").write_text(text)
     assert read_fd_limit(tmp_path, 42) == limit
+
+
+@pytest.fixture
+def limits_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The pids whose limit was read."""
+    pids: list[int] = []
+
+    def noted(root: str | Path, pid: int) -> int | None:
+        pids.append(pid)
+        return read_fd_limit(root, pid)
+
+    monkeypatch.setattr(process_memory, "read_fd_limit", noted)
+    return pids
+
+
+def limit(root: Path, pid: int, soft: int) -> None:
+    text = f"Max open files            {soft}    524288  files\n"
+    (process_folder(root, pid) / "limits").write_text(text)
+
+
+def test_limits_of_many_are_read_once_in_a_few_minutes_and_not_all_at_once(
+    tmp_path: Path, limits_read: list[int]
+) -> None:
+    pids = range(1000, 1300)
+    for pid in pids:
+        limit(tmp_path, pid, 1024)
+    limits = FdLimits(tmp_path)
+    reads = []
+    for now in range(0, 615, 15):
+        limits_read.clear()
+        assert {limits.of(pid, 500, float(now)) for pid in pids} == {1024}
+        reads.append(len(limits_read))
+    assert reads == [300, *[15] * 40]
+
+
+def test_a_limit_that_was_raised_is_seen_within_minutes(tmp_path: Path) -> None:
+    limits = FdLimits(tmp_path)
+    limit(tmp_path, 42, 1024)
+    assert limits.of(42, 500, 0.0) == 1024
+    limit(tmp_path, 42, 4096)
+    assert [limits.of(42, 500, now) for now in (15.0, 300.0)] == [1024, 4096]
+
+
+def test_whoever_has_a_pid_next_has_a_limit_of_its_own(tmp_path: Path) -> None:
+    limits = FdLimits(tmp_path)
+    limit(tmp_path, 42, 1024)
+    assert limits.of(42, 500, 0.0) == 1024
+    limit(tmp_path, 42, 4096)
+    assert limits.of(42, 900, 0.0) == 4096
+
+
+def test_a_limit_that_cannot_be_read_for_a_moment_is_asked_for_again(tmp_path: Path) -> None:
+    limits = FdLimits(tmp_path)
+    assert limits.of(42, 500, 0.0) is None
+    limit(tmp_path, 42, 1024)
+    assert limits.of(42, 500, 15.0) == 1024
+
+
+def test_limits_are_forgotten_with_their_processes(tmp_path: Path, limits_read: list[int]) -> None:
+    limits = FdLimits(tmp_path)
+    for pid in (42, 43):
+        limit(tmp_path, pid, 1024)
+        limits.of(pid, 500, 0.0)
+    limits.keep({(43, 500)})
+    assert [limits.of(pid, 500, 0.0) for pid in (42, 43)] == [1024, 1024]
+    assert limits_read == [42, 43, 42]
 
 
 def use(root: Path | str, *, most_bytes: int = 2**30, seconds: float = 30.0) -> ReferencedMemory:

@@ -1,6 +1,5 @@
 """Descriptors and anonymous memory, of real processes and of folders that look like some."""
 
-import errno
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from seedance_obs.sources import process_probe
 from seedance_obs.sources.process_probe import OUTCOMES, Counts, ProcessProbe
 from seedance_obs.sources.procfs import ProcessStart, read_start
 from tests.chosen_pid import stranger
+from tests.no_descriptors import no_descriptors
 from tests.privileges import as_nobody
 from tests.sources.holding_process import MIB, HoldingProcess, holding_process
 from tests.sources.test_proc_mount import own
@@ -235,16 +235,26 @@ def test_one_that_is_gone_costs_no_other(child: HoldingProcess) -> None:
     assert reading.outcomes == {"read": 1, "gone": 2}
 
 
-@pytest.mark.parametrize("step", ["_statm", "read_start"])
 def test_a_process_is_not_called_gone_because_we_are_short_of_descriptors(
-    child: HoldingProcess, monkeypatch: pytest.MonkeyPatch, step: str
+    child: HoldingProcess,
 ) -> None:
-    def short(*_: object) -> None:
-        if step == "_statm":
-            raise OSError(errno.EMFILE, "too many open files")
+    with no_descriptors():
+        assert outcome(ProcessProbe("/"), child.pid) == "unreadable"
 
-    monkeypatch.setattr(process_probe, step, short)
-    assert outcome(ProcessProbe("/"), child.pid) == "unreadable"
+
+def test_while_we_are_short_of_descriptors_those_of_known_processes_are_counted(
+    child: HoldingProcess,
+) -> None:
+    probe = ProcessProbe("/")
+    if not probe.mount.counts_fds:
+        pytest.skip("Linux counts descriptors since 6.2")
+    before = look(probe, child.pid)
+    child.open_fds(100)
+    with no_descriptors():
+        reading = probe.read(probe.all_pids())
+    assert reading.outcomes == {"memory_unknown": 1}
+    assert reading.counts[child.pid] == Counts(before.start_ticks, before.fds + 100, None, None)
+    assert outcome(probe, child.pid) == "read"
 
 
 def test_where_a_mount_hides_processes_a_missing_one_is_not_called_gone(

@@ -10,6 +10,7 @@ import pytest
 from seedance_obs.sources import process_table
 from seedance_obs.sources.process_table import ProcessStat, ProcessTable, read_stat
 from tests.chosen_pid import stranger
+from tests.no_descriptors import no_descriptors
 from tests.sources.family import Family, family
 from tests.sources.host_tree import HostTree
 
@@ -129,6 +130,16 @@ def test_the_next_process_with_a_pid_is_another() -> None:
         now = of(looked(table), first.pid)
         assert (before.parent, now.parent) == (os.getpid(), os.getpid())
         assert now.comm == "sleep" != before.comm
+
+
+def test_while_nothing_can_be_opened_the_processes_are_those_of_before() -> None:
+    with family("tell(leaf=child()); rest()") as parents:
+        leaf = parents.told()["leaf"]
+        table = looked(ProcessTable("/"))
+        with no_descriptors():
+            looked(table)
+        assert table.children(parents.pid) == [leaf]
+    assert looked(table).stat(parents.pid) is None
 
 
 def test_threads_are_not_listed() -> None:

@@ -280,16 +280,16 @@ def test_a_chain_has_an_end_however_deep_the_tree(host: HostTree) -> None:
 
 
 class Meanwhile:
-    """What happens right after a process is read for the n-th time."""
+    """How often each process is read, and what happens right after the n-th time."""
 
     def __init__(self) -> None:
         self.then: dict[tuple[int, int], Callable[[], None]] = {}
-        self._reads: Counter[int] = Counter()
+        self.reads: Counter[int] = Counter()
 
     def read(self, proc: str, pid: int) -> ProcessStat | None:
         stat = read_stat(proc, pid)
-        self._reads[pid] += 1
-        if act := self.then.get((pid, self._reads[pid])):
+        self.reads[pid] += 1
+        if act := self.then.get((pid, self.reads[pid])):
             act()
         return stat
 
@@ -348,3 +348,95 @@ def test_a_process_that_dies_or_is_another_meanwhile_runs_nowhere(
 def test_a_name_is_kept_as_it_is_whatever_is_in_it(host: HostTree) -> None:
     host.start(42, SESSION, comm="\x1b[2J) R 1 (\n")
     assert found(host.root, 42).chain == (ProcessName(42, 500, "\x1b[2J) R 1 (\n"),)
+
+
+def probed(sandboxes: Sandboxes, *pids: int) -> list[list[int]]:
+    """The chains of these processes at one more probe; empty where there is none."""
+    sandboxes.refresh()
+    found = map(sandboxes.of, pids)
+    return [[each.pid for each in seen.chain] if seen else [] for seen in found]
+
+
+def test_an_ancestor_of_many_is_looked_at_once_a_probe(
+    host: HostTree, meanwhile: Meanwhile
+) -> None:
+    host.start(40, SESSION)
+    host.start(41, SESSION, parent=40)
+    for pid in range(100, 119):
+        host.start(pid, SESSION, parent=41)
+    sandboxes = Sandboxes(host.root)
+    chains = probed(sandboxes, *range(100, 119))
+    assert chains == [[pid, 41, 40] for pid in range(100, 119)]
+    once = meanwhile.reads[40]
+    assert once < 5
+    probed(sandboxes, *range(100, 119))
+    assert meanwhile.reads[40] <= 2 * once
+
+
+def test_what_has_not_changed_since_the_last_probe_costs_one_read(
+    host: HostTree, meanwhile: Meanwhile
+) -> None:
+    host.start(41, SESSION)
+    host.start(42, SESSION, parent=41)
+    sandboxes = Sandboxes(host.root)
+    first = probed(sandboxes, 42)
+    before = meanwhile.reads[42]
+    assert probed(sandboxes, 42) == first
+    assert meanwhile.reads[42] == before + 1
+    sandboxes.of(42)
+    assert meanwhile.reads[42] == before + 1, "nor is it read twice in one probe"
+
+
+def test_when_any_ancestor_dies_the_chains_of_all_below_are_mended(host: HostTree) -> None:
+    host.start(40, SESSION)
+    host.start(41, SESSION, parent=40)
+    host.start(42, SESSION, parent=41)
+    host.start(43, SESSION, parent=42)
+    sandboxes = Sandboxes(host.root)
+    assert probed(sandboxes, 43, 42) == [[43, 42, 41, 40], [42, 41, 40]]
+    host.end(41)
+    host.start(42, SESSION, parent=40)
+    assert probed(sandboxes, 43, 42) == [[43, 42, 40], [42, 40]]
+    host.end(43)
+    assert probed(sandboxes, 43, 42) == [[], [42, 40]]
+
+
+def test_the_next_process_with_a_pid_runs_where_it_runs(host: HostTree) -> None:
+    host.start(41, SESSION)
+    host.start(42, SESSION, parent=41)
+    sandboxes = Sandboxes(host.root)
+    probed(sandboxes, 42)
+    host.start(42, SESSION, ticks=900)
+    assert probed(sandboxes, 42) == [[42]]
+    seen = sandboxes.of(42)
+    assert seen is not None
+    assert seen.chain[0].start_ticks == 900
+
+
+def test_another_name_is_seen_at_once_and_other_namespaces_within_minutes(host: HostTree) -> None:
+    host.start(42, SESSION, comm="bash", namespaces=(7, 5))
+    sandboxes = Sandboxes(host.root)
+
+    def told() -> tuple[str, int | None]:
+        sandboxes.refresh()
+        seen = sandboxes.of(42)
+        assert seen is not None
+        return seen.chain[0].comm, seen.mount_namespace
+
+    assert told() == ("bash", 7)
+    (host.root / "proc/42/ns/mnt").unlink()
+    host.start(42, SESSION, comm="bash", namespaces=(8, 5))
+    later = {told() for _ in range(20)}
+    assert ("bash", 8) in later
+    host.start(42, SESSION, comm="python3", namespaces=(8, 5))
+    assert told() == ("python3", 8)
+
+
+def test_whoever_is_not_asked_for_is_forgotten(host: HostTree) -> None:
+    sandboxes = Sandboxes(host.root)
+    for pid in (42, 43):
+        host.start(pid, SESSION)
+    probed(sandboxes, 42, 43)
+    probed(sandboxes, 42)
+    sandboxes.refresh()
+    assert list(sandboxes._before) == [42]

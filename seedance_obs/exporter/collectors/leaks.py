@@ -29,24 +29,26 @@ EVIDENCE = {
     ),
     "growth_fds_per_second": (
         "seedance_leak_fd_growth_per_second",
-        "Growth of a suspect's open files, by least squares over the latest window of its rule.",
+        "Growth of the open files of a suspect's worst process, by least squares over the latest "
+        "window of its rule.",
     ),
     "exhaustion_seconds": (
         "seedance_leak_exhaustion_seconds",
-        "Time until a suspect reaches its own limit of open files, if they go on growing so.",
+        "Time until a suspect's worst process reaches its own limit of open files, if they go on "
+        "growing so.",
     ),
     "anonymous_bytes": (
         "seedance_leak_anonymous_memory_bytes",
-        "Anonymous memory of a suspect that is resident: no files, nothing shared.",
+        "Anonymous memory of a suspect's worst process that is resident: no files, nothing shared.",
     ),
     "growth_bytes_per_second": (
         "seedance_leak_anonymous_memory_growth_bytes_per_second",
-        "Growth of a suspect's anonymous memory while its workload or the node was idle, by least "
-        "squares over the latest window of its rule.",
+        "Growth of the anonymous memory of a suspect's worst process while its workload or the "
+        "node was idle, by least squares over the latest window of its rule.",
     ),
     "gpu_memory_bytes": (
         "seedance_leak_gpu_memory_bytes",
-        "GPU memory that a suspect holds, or that is in use though nobody holds it.",
+        "GPU memory that a suspect's worst process holds, or that is in use and nobody's.",
     ),
 }
 
@@ -93,6 +95,12 @@ def _node_window(leaks: LeakView) -> Iterator[Metric]:
 
 
 def _workload_windows(leaks: LeakView) -> Iterator[Metric]:
+    is_open = GaugeMetricFamily(
+        "seedance_workload_idle_window_open",
+        "1 while a workload's idle window is open, 0 while it is closed again. Absent until it has "
+        "been open.",
+        labels=WORKLOAD,
+    )
     seconds = CounterMetricFamily(
         "seedance_workload_idle_window_seconds",
         "Time that a workload's idle window has been open since this exporter first saw it: its "
@@ -101,8 +109,9 @@ def _workload_windows(leaks: LeakView) -> Iterator[Metric]:
     )
     for window in leaks.windows:
         if window.workload and (window.open or window.seconds):
+            is_open.add_metric([window.workload, window.tenant], float(window.open))
             seconds.add_metric([window.workload, window.tenant], window.seconds)
-    yield seconds
+    yield from (is_open, seconds)
 
 
 def _skipped(leaks: LeakView) -> Metric:
@@ -126,8 +135,11 @@ def _ages(leaks: LeakView, now: float) -> Iterator[Metric]:
         ),
         (
             "seedance_leak_idle_probe_age_seconds",
-            "Time since the last leak probe that the node's idle window was open for.",
-            leaks.probed_in_window_at,
+            "Time since the last leak probe that the node's idle window was open for; until there "
+            "is one, since the first probe.",
+            leaks.watching_since
+            if leaks.probed_in_window_at is None
+            else leaks.probed_in_window_at,
         ),
     ):
         age = GaugeMetricFamily(name, about)

@@ -7,9 +7,9 @@ from seedance_obs.leaks.growth import Growth, GrowthWatch
 from seedance_obs.leaks.growth_rules import GrowthRule
 from seedance_obs.leaks.suspect import Finding, ProcessName
 from seedance_obs.sources.process_memory import (
+    FdLimits,
     MemoryDetail,
     ReferencedMemory,
-    read_fd_limit,
     read_memory,
 )
 from seedance_obs.sources.process_probe import Counts
@@ -42,6 +42,7 @@ class ProcessFindings:
         self._limits = limits
         self._fds = GrowthWatch[Key](limits.fd_growth, gap_seconds=limits.gap_seconds)
         self._memory = GrowthWatch[Key](limits.memory_growth, gap_seconds=limits.gap_seconds)
+        self._fd_limits = FdLimits(root)
         self._since: dict[tuple[str, Key], float] = {}  # what is near a limit, or sparse
         self._referenced: dict[Key, float | None] = {}  # None: tried in vain
         self._referenced_memory = referenced
@@ -63,6 +64,7 @@ class ProcessFindings:
                 large.append(key)
         self._fds.note(now, fds)
         self._memory.note(now, anonymous)
+        self._fd_limits.keep(fds)
         before, self._since = self._since, {}
         found = [
             *self._growing_fds(fds, now),
@@ -74,7 +76,7 @@ class ProcessFindings:
 
     def _growing_fds(self, fds: Mapping[Key, int], now: float) -> Iterator[Finding]:
         for key, growths in self._fds.growing(now).items():
-            limit = read_fd_limit(self._root, key[0])
+            limit = self._fd_limits.of(*key, now)
             for growth in growths:
                 if not growth.matters(limit):
                     continue
@@ -94,7 +96,7 @@ class ProcessFindings:
         for key, count in fds.items():
             if count < FEW_FDS:
                 continue
-            limit = read_fd_limit(self._root, key[0])
+            limit = self._fd_limits.of(*key, now)
             if limit is not None and count >= self._limits.fd_limit_ratio * limit:
                 since = self._seen_since(("fd_near_limit", key), before, now)
                 evidence = {"open_fds": float(count), "fd_limit": float(limit)}

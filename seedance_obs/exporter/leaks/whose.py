@@ -62,6 +62,7 @@ class Whose:
 
         `draw_of` tells the watts that a finding costs and its part of its board.
         """
+        self._sandboxes.refresh()
         groups: defaultdict[Group, list[Found]] = defaultdict(list)
         for finding in findings:
             sandbox = self._sandbox(finding.process)

@@ -14,6 +14,9 @@ NOW, UNIX = 500.0, 1_000_000.0
 class Chains:
     """Every loader is a child of the same root."""
 
+    def refresh(self) -> None:
+        """Nothing here changes."""
+
     def of(self, pid: int) -> Sandbox | None:
         found = [process for process in (ROOT, *LOADERS) if process.pid == pid]
         if not found:
