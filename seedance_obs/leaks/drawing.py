@@ -38,7 +38,10 @@ class LeakReport:
         width = options.max_width
         yield from flow(probed(self.page), width, joint="; ", indent="  ", lead="bold")
         if self.page.age_seconds > STALE_SECONDS:
-            said = "the probe is old, and so is what follows: look at the exporter's log"
+            said = (
+                "the probe is old, and so is what follows, or it lacks what could not be judged: "
+                "look at the exporter's log"
+            )
             yield from words(said, width, style="yellow")
         suspects = self.page.of_kinds(self.kinds)
         for kind, found in groupby(suspects, key=_kind_of):
