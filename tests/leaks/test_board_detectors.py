@@ -98,6 +98,12 @@ def test_a_finding_names_the_process_and_the_account_where_it_can_be_only_theirs
     assert (finding.process, finding.account) == (None, "team\x1fpod-b")
 
 
+def test_what_computes_is_not_dead_whatever_its_pid_seems_to_say():
+    for ratio, told in ((0.0, 1), (0.005, 1), (None, 1), (0.02, 0)):
+        sight = board(context(alive=False, sm_ratio=ratio))
+        assert len(after(600, sight, "dead_pid_memory")) == told
+
+
 ONE, OTHER = "team\x1fpod-a", "team\x1fpod-b"
 
 
