@@ -50,7 +50,7 @@ def leaks(url: str | None, *, kinds: tuple[str, ...], as_json: bool) -> None:
     Exit codes: 0 no suspects (sparse_residency is for information only), 1 suspects, 2 usage, 3 no
     exporter answers, or it probes nothing.
     """
-    from seedance_obs.leaks.page import read_page
+    from seedance_obs.leaks.report.page import read_page
 
     address = _address(url)
     data, cleaned = _json(_fetch(address), address)
@@ -63,7 +63,7 @@ def leaks(url: str | None, *, kinds: tuple[str, ...], as_json: bool) -> None:
     else:
         from rich.console import Console
 
-        from seedance_obs.leaks.drawing import LeakReport
+        from seedance_obs.leaks.report.drawing import LeakReport
 
         if isinstance(sys.stdout, io.TextIOWrapper):  # it may be in an encoding that lacks U+FFFD
             sys.stdout.reconfigure(errors="replace")

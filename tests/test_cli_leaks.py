@@ -17,7 +17,8 @@ from seedance_obs.cli import main
 from seedance_obs.demo.programs import free_port
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.exporter.view import LeakView
-from seedance_obs.leaks.suspect import KINDS, ProcessName
+from seedance_obs.leaks.suspect import KINDS
+from seedance_obs.process_tree import ProcessName
 from tests.exporter.leak_views import (
     NOW,
     hostile_suspect,

@@ -1,20 +1,23 @@
 """`GET /leaks`: everything the leak probes see, as JSON for people and programs.
 
 Keys stay. What is not known is null, or absent from `evidence`; times on the exporter's own clock
-are told as ages. `seedance_obs.leaks.page` reads the page back.
+are told as ages. `seedance_obs.leaks.report.page` reads the page back.
 """
 
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TypeAlias
 
 from seedance_obs.attribution.tenants import UNKNOWN
 from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.view import GPU_LABELS, IdleWindowView, LeakView, NodeView
 from seedance_obs.leaks.cost import cost_per_hour
-from seedance_obs.leaks.suspect import Finding, ProcessName, Sandbox, Suspect
+from seedance_obs.leaks.held_memory import held_together
+from seedance_obs.leaks.suspect import Finding, Suspect
 from seedance_obs.leaks.totals import totals_of
+from seedance_obs.process_tree import ProcessName, Sandbox
 from seedance_obs.workload import Workload
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | float | bool | None"
@@ -64,12 +67,18 @@ def _page(view: NodeView, leaks: LeakView, now: float) -> dict[str, Json]:
         "gpu_energy_joules": {
             kind: used_mj / 1000 for kind, used_mj in sorted(leaks.gpu_energy_mj.items())
         },
+        "gpu_memory_held": _held(leaks),
         "prices": {
             "currency": _text(leaks.currency),
             "kwh": _number(leaks.kwh_price),
             "gpu_hour": _number(leaks.gpu_hour_price),
         },
     }
+
+
+def _held(leaks: LeakView) -> dict[str, Json]:
+    """What all boards held together since this exporter started: see `Held`."""
+    return dict(asdict(held_together(leaks.held.values())))
 
 
 def _idle_draw_unknown(view: NodeView) -> int:

@@ -8,7 +8,7 @@ count; the first must be known.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.process_tree import ProcessName
 
 Place = tuple[str, int | None, int | None]  # a board, its GPU instance, and the compute instance
 

@@ -17,7 +17,8 @@ from seedance_obs.leaks.board_detectors import (
 )
 from seedance_obs.leaks.board_parts import Parts
 from seedance_obs.leaks.board_sight import BoardSight, ContextSight, Place
-from seedance_obs.leaks.suspect import Finding, ProcessName
+from seedance_obs.leaks.suspect import Finding
+from seedance_obs.process_tree import ProcessName
 
 MOST_OF_THE_TIME = 0.5  # a share of it
 

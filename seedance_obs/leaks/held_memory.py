@@ -4,7 +4,7 @@ This is how public traces of serving fleets describe their waste: the share of s
 activity, and the share of memory-time held meanwhile.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 
 from seedance_obs.leaks.board_sight import Activity
@@ -41,6 +41,14 @@ class Held:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+def held_together(each: Iterable[Held]) -> Held:
+    """What several holders held."""
+    total = Held()
+    for held in each:
+        total.add(held)
+    return total
+
+
 class HeldMemory:
     """Adds up memory held, by what holds it (a process, a workload, a board)."""
 
@@ -74,10 +82,3 @@ class HeldMemory:
     def of(self, key: Hashable) -> Held:
         """What one holder held; nothing if it was never seen."""
         return self._held.get(key, Held())
-
-    def total(self) -> Held:
-        """What all held."""
-        total = Held()
-        for held in self._held.values():
-            total.add(held)
-        return total

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.process_tree import ProcessName, Sandbox
+
 # Every kind of suspect and what it means, in the order in which they are shown.
 KINDS = {
     "fd_growth": "open file descriptors grow, by slope and by low-water mark",
@@ -18,35 +20,9 @@ KINDS = {
 }
 PROCESS_KINDS = frozenset({"fd_growth", "fd_near_limit", "anonymous_growth", "sparse_residency"})
 GPU_KINDS = frozenset(KINDS) - PROCESS_KINDS  # that hold or burn a GPU
+# An outcome of a probe that counts nobody: how many may not be seen, nobody can tell.
+OTHERS_HIDDEN = "others_hidden"
 INFORMATIONAL = frozenset({"sparse_residency"})  # no reason to get up at night
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessName:
-    """A process: its pid, its start in clock ticks since boot, and its short name.
-
-    The start is None where nobody can look any more: a driver may go on listing who has ended.
-    """
-
-    pid: int
-    start_ticks: int | None
-    comm: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Sandbox:
-    """Where a process runs, rebuilt from what the kernel shows.
-
-    Attributes:
-        chain: The process, its parent, and so on up to the first process of its container, job or
-            session, which comes last. Never empty.
-        mount_namespace: The inode of its mount namespace; None where it may not be read.
-        net_namespace: The same of its network namespace.
-    """
-
-    chain: tuple[ProcessName, ...]
-    mount_namespace: int | None = None
-    net_namespace: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

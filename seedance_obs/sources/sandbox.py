@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from seedance_obs.leaks.suspect import ProcessName, Sandbox
+from seedance_obs.process_tree import ProcessName, Sandbox
 from seedance_obs.sources.cgroup_path import CgroupFacts, read_cgroup_path
 from seedance_obs.sources.process_table import ProcessStat, read_stat
 from seedance_obs.sources.procfs import read_cgroups

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from seedance_obs.exporter.leaks_page import leaks_page
 from seedance_obs.exporter.view import LeakView
-from seedance_obs.leaks.drawing import LeakReport
-from seedance_obs.leaks.page import read_page
+from seedance_obs.leaks.report.drawing import LeakReport
+from seedance_obs.leaks.report.page import read_page
 from tests.exporter.leak_views import NOW, node_view
 
 

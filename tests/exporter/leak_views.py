@@ -11,8 +11,9 @@ from seedance_obs.exporter.view import (
     NodeView,
     ShownWorkload,
 )
-from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
+from seedance_obs.leaks.suspect import KINDS, Finding, Suspect
 from seedance_obs.merge import merge
+from seedance_obs.process_tree import ProcessName, Sandbox
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
 from seedance_obs.topology.model import Device, Kind
 from seedance_obs.workload import Workload

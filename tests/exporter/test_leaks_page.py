@@ -19,8 +19,10 @@ from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.leaks_page import leaks_page
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.exporter.view import AttributionView, LeakView
-from seedance_obs.leaks.page import ToldWindow, read_page
-from seedance_obs.leaks.suspect import KINDS, Sandbox
+from seedance_obs.leaks.held_memory import Held
+from seedance_obs.leaks.report.page import ToldWindow, read_page
+from seedance_obs.leaks.suspect import KINDS
+from seedance_obs.process_tree import Sandbox
 from tests.exporter.leak_views import (
     BASH,
     HOSTILE,
@@ -107,7 +109,7 @@ def test_keys_stay():
     assert list(page) == [
         *("node", "gpus", "gpus_idle_draw_unknown", "probe", "idle_windows", "most_shown"),
         "suspects",
-        *("gpu_seconds", "gpu_energy_joules", "prices"),
+        *("gpu_seconds", "gpu_energy_joules", "gpu_memory_held", "prices"),
     ]
     assert list(page["probe"]) == [
         *("age_seconds", "idle_age_seconds", "watched_seconds", "judged_after_seconds"),
@@ -295,3 +297,12 @@ def test_a_page_with_anything_wrong_is_read_or_refused_in_a_sentence(place, wron
 def test_what_is_no_page_is_refused(data):
     with pytest.raises(SourceUnavailableError, match="this is no page of leaks"):
         read_page(data)
+
+
+def test_memory_time_is_told_of_all_boards_together():
+    held = {
+        "GPU-0": Held(samples=2, byte_seconds=10.0, idle_byte_seconds=4.0),
+        "GPU-1": Held(samples=1, byte_seconds=5.0, idle_byte_seconds=5.0),
+    }
+    told = page_of(replace(one_of_each(), held=held))["gpu_memory_held"]
+    assert (told["samples"], told["byte_seconds"], told["idle_byte_seconds"]) == (3, 15.0, 9.0)

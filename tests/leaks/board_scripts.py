@@ -5,7 +5,8 @@ from dataclasses import replace
 from seedance_obs.leaks.board_detectors import BoardLimits, seconds_needed
 from seedance_obs.leaks.board_sight import BoardSight, ContextSight
 from seedance_obs.leaks.board_watch import BoardWatch
-from seedance_obs.leaks.suspect import Finding, ProcessName
+from seedance_obs.leaks.suspect import Finding
+from seedance_obs.process_tree import ProcessName
 
 GIB = 2**30
 LIMITS = BoardLimits()

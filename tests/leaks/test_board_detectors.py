@@ -8,7 +8,8 @@ from seedance_obs.config import NodeSettings
 from seedance_obs.leaks.board_detectors import DETECTORS, BoardLimits
 from seedance_obs.leaks.board_sight import Activity
 from seedance_obs.leaks.board_watch import BoardWatch
-from seedance_obs.leaks.suspect import GPU_KINDS, ProcessName
+from seedance_obs.leaks.suspect import GPU_KINDS
+from seedance_obs.process_tree import ProcessName
 from tests.leaks.board_scripts import (
     GIB,
     NOT_SHOWN,

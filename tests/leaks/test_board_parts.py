@@ -4,7 +4,7 @@ import pytest
 
 from seedance_obs.leaks.board_detectors import DETECTORS, BoardLimits
 from seedance_obs.leaks.board_parts import Parts
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.process_tree import ProcessName
 from tests.leaks.board_scripts import GIB, SPIN, board, context
 
 MINE, OTHERS = "team\x1fpod-a", "team\x1fpod-b"

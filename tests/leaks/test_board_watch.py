@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seedance_obs.leaks.board_detectors import BoardLimits
 from seedance_obs.leaks.board_watch import BoardWatch
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.process_tree import ProcessName
 from tests.leaks.board_scripts import NOT_SHOWN, SHOWN, board, context, found, needed, played
 
 IDLE = "pseudo_idle_context"

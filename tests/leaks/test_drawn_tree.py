@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from seedance_obs.leaks.suspect import ProcessName, Sandbox
+from seedance_obs.process_tree import ProcessName, Sandbox
 from tests.exporter.drawn_leaks import drawn
 from tests.exporter.leak_views import BASH, LOADER, PYTHON, leak_view, suspect, tree_suspect
 

@@ -8,8 +8,8 @@ import pytest
 from seedance_obs.leaks.board_detectors import BoardLimits
 from seedance_obs.leaks.board_sight import Activity, BoardSight, ContextSight
 from seedance_obs.leaks.board_watch import BoardWatch
-from seedance_obs.leaks.held_memory import HeldMemory
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.leaks.held_memory import HeldMemory, held_together
+from seedance_obs.process_tree import ProcessName
 from tests.leaks.genai import STEP_SECONDS, TRACES, Sample, reference_percents, samples
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the shared data set is not here")
@@ -73,7 +73,7 @@ def test_memory_held_while_nothing_runs_is_what_the_publishers_samples_say(trace
     for sample in trace:
         activity = Activity(sample.utilization_ratio)
         memory.note(sample.pod, activity, sample.memory_bytes, seconds=STEP_SECONDS)
-    total = memory.total()
+    total = held_together(map(memory.of, {sample.pod for sample in trace}))
     shares = (
         total.busy_seconds / total.seconds,
         total.zero_samples / total.samples,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedance_obs.leaks.board_sight import Activity
-from seedance_obs.leaks.held_memory import Held, HeldMemory
+from seedance_obs.leaks.held_memory import Held, HeldMemory, held_together
 
 GIB = 2**30
 
@@ -34,7 +34,7 @@ def test_memory_time_is_split_by_activity_and_by_holder():
     assert memory.of("b").zero_samples == 1
     assert memory.of("b").zero_holding_samples == 0
     assert memory.of("c").zero_holding_samples == 1
-    assert memory.total().samples == 5
+    assert held_together(map(memory.of, "abc")).samples == 5
 
 
 def test_memory_that_moves_is_not_held_at_no_activity():
@@ -67,7 +67,7 @@ def test_parts_are_never_more_than_the_whole_and_holders_add_up(samples):
     memory = held_memory()
     for key, sm, dram, held, seconds in samples:
         memory.note(key, Activity(sm, dram), held, seconds=seconds)
-    total = memory.total()
+    total = held_together(map(memory.of, "abc"))
     assert 0 <= total.zero_byte_seconds <= total.idle_byte_seconds <= total.byte_seconds
     assert total.zero_holding_samples <= total.zero_samples <= total.samples
     assert total.busy_seconds <= total.seconds

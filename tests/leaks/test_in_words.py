@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.leaks.in_words import (
+from seedance_obs.leaks.report.in_words import (
     NEXT,
     bytes_rate,
     duration,
@@ -19,8 +19,9 @@ from seedance_obs.leaks.in_words import (
     percent,
     size,
 )
-from seedance_obs.leaks.page import ToldSuspect
-from seedance_obs.leaks.suspect import KINDS, ProcessName
+from seedance_obs.leaks.report.page import ToldSuspect
+from seedance_obs.leaks.suspect import KINDS
+from seedance_obs.process_tree import ProcessName
 
 
 @pytest.mark.parametrize(

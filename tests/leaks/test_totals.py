@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.leaks.suspect import Finding, ProcessName, Suspect
+from seedance_obs.leaks.suspect import Finding, Suspect
 from seedance_obs.leaks.totals import totals_of
+from seedance_obs.process_tree import ProcessName
 
 
 def found(pid: int, rate: float | None, rule: str = "fast") -> Finding:

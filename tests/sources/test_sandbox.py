@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seedance_obs.leaks.suspect import ProcessName, Sandbox
+from seedance_obs.process_tree import ProcessName, Sandbox
 from seedance_obs.sources import sandbox
 from seedance_obs.sources.process_table import ProcessStat, read_stat
 from seedance_obs.sources.sandbox import Sandboxes, tree_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.roll import OnGpus, Roll
-from seedance_obs.leaks.looked_at import OTHERS_HIDDEN
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.leaks.suspect import OTHERS_HIDDEN
+from seedance_obs.process_tree import ProcessName
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import ProbeReading, ProcessProbe
 from seedance_obs.sources.procfs import read_comm, read_start

@@ -8,8 +8,8 @@ change. Only a probe that finds a process gone, or its pid taken, says that it i
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seedance_obs.leaks.suspect import ProcessName
 from seedance_obs.merge import MergedGpu
+from seedance_obs.process_tree import ProcessName
 
 FORGOTTEN_SECONDS = 600.0  # after so long without a list whoever is listed may be another
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from seedance_obs.leaks.growth import Growth, GrowthWatch
 from seedance_obs.leaks.growth_rules import GrowthRule
 from seedance_obs.leaks.idle_growth import IdleGrowth, Owned
-from seedance_obs.leaks.suspect import Finding, ProcessName
+from seedance_obs.leaks.suspect import Finding
+from seedance_obs.process_tree import ProcessName
 from seedance_obs.sources.process_memory import (
     FdLimits,
     MemoryDetail,

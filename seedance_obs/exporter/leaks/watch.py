@@ -22,7 +22,7 @@ from seedance_obs.exporter.leaks.whose import Whose
 from seedance_obs.exporter.leaks.windows import Windows
 from seedance_obs.exporter.view import AttributionView, BoardEvidence, IdleWindowView, LeakView
 from seedance_obs.leaks.board_watch import BoardWatch
-from seedance_obs.leaks.suspect import GPU_KINDS, KINDS, Finding, Suspect
+from seedance_obs.leaks.suspect import GPU_KINDS, KINDS, PROCESS_KINDS, Finding, Suspect
 from seedance_obs.merge import MergedGpu
 from seedance_obs.sources.cpu_times import CpuOwner
 from seedance_obs.sources.process_members import ProcessMembers
@@ -30,7 +30,6 @@ from seedance_obs.sources.process_probe import ProcessProbe
 from seedance_obs.sources.procfs import read_comm
 
 LOG = logging.getLogger(__name__)
-PROCESS_KINDS = frozenset(KINDS) - GPU_KINDS
 MEMORY_KINDS = frozenset({"anonymous_growth"})  # that are judged in idle windows only
 
 

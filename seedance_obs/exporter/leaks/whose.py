@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from seedance_obs.exporter.books.account_names import tenant_of, workload_of
 from seedance_obs.exporter.leaks.costs import sum_known
-from seedance_obs.leaks.suspect import KINDS, Finding, ProcessName, Sandbox, Suspect
+from seedance_obs.leaks.suspect import KINDS, Finding, Suspect
+from seedance_obs.process_tree import ProcessName, Sandbox
 from seedance_obs.sources.procfs import read_process, user_name
 from seedance_obs.sources.sandbox import Sandboxes, tree_of
 

@@ -8,8 +8,8 @@ import pytest
 from seedance_obs.exporter.leaks.census import Census
 from seedance_obs.exporter.leaks.listed import Alive
 from seedance_obs.exporter.leaks.roll import OnGpus, Roll
-from seedance_obs.leaks.looked_at import OTHERS_HIDDEN
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.leaks.suspect import OTHERS_HIDDEN
+from seedance_obs.process_tree import ProcessName
 from seedance_obs.sources.process_members import ProcessMembers
 from seedance_obs.sources.process_probe import ProcessProbe
 from seedance_obs.workload import Workload

@@ -13,7 +13,8 @@ from seedance_obs.exporter.view import (
     TenantAccount,
     WorkloadAccount,
 )
-from seedance_obs.leaks.suspect import GPU_KINDS, KINDS, Finding, ProcessName
+from seedance_obs.leaks.suspect import GPU_KINDS, KINDS, Finding
+from seedance_obs.process_tree import ProcessName
 
 JOB = "research\x1fslurm-42-1"
 IDLE = Finding("pseudo_idle_context", 0.0, gpu_uuid="GPU-a", account=JOB)

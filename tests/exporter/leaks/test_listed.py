@@ -3,7 +3,7 @@
 import pytest
 
 from seedance_obs.exporter.leaks.listed import FORGOTTEN_SECONDS, Alive, ListedProcesses
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.process_tree import ProcessName
 from tests.exporter.books.boards import board, running
 
 TRAIN, POSTGRES = ProcessName(7, 70, "train"), ProcessName(7, 9_000, "postgres")

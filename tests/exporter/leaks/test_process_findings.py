@@ -8,7 +8,8 @@ import pytest
 
 from seedance_obs.exporter.leaks.process_findings import FEW_FDS, ProcessFindings, ProcessLimits
 from seedance_obs.leaks.growth_rules import GrowthRule
-from seedance_obs.leaks.suspect import Finding, ProcessName
+from seedance_obs.leaks.suspect import Finding
+from seedance_obs.process_tree import ProcessName
 from seedance_obs.sources.process_probe import Counts
 
 GB = 10**9

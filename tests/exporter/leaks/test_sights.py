@@ -6,7 +6,7 @@ from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.books.seats import Seat
 from seedance_obs.exporter.leaks.sights import Alive, Sights
 from seedance_obs.exporter.leaks.warm import WarmServers
-from seedance_obs.leaks.suspect import ProcessName
+from seedance_obs.process_tree import ProcessName
 from seedance_obs.sources.readings import GpuProcess, ProcessUse, VgpuInstance
 from tests.exporter.books.boards import JOB, VISION, board, instance, reading, running
 

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from seedance_obs.exporter.leaks.whose import Whose
-from seedance_obs.leaks.suspect import Finding, ProcessName, Sandbox
+from seedance_obs.leaks.suspect import Finding
+from seedance_obs.process_tree import ProcessName, Sandbox
 from tests.sources.host_tree import HostTree
 
 ROOT = ProcessName(100, 1000, "python3")

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from seedance_obs.leaks.in_words import duration
-from seedance_obs.leaks.page import LeakPage, ToldWindow
-from seedance_obs.leaks.suspect import GPU_KINDS, KINDS
-from seedance_obs.leaks.terminal_lines import cut
+from seedance_obs.leaks.report.in_words import duration
+from seedance_obs.leaks.report.page import LeakPage, ToldWindow
+from seedance_obs.leaks.report.terminal_lines import cut
+from seedance_obs.leaks.suspect import GPU_KINDS, KINDS, OTHERS_HIDDEN
 
 MOST_CELLS = 30  # of words that others chose
-OTHERS_HIDDEN = "others_hidden"  # an outcome that counts nobody: who is hidden cannot be counted
 # Why processes could not be read, where the outcome of the probe is no word for people.
 UNREAD = {
     "gone": "ended meanwhile",

@@ -14,12 +14,12 @@ from itertools import groupby
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from seedance_obs.leaks.drawn_tree import NAME_CELLS, draw_tree, process_name
-from seedance_obs.leaks.in_words import money, next_step, number, numbers
-from seedance_obs.leaks.looked_at import counted, looked_at, not_looked_at, probed
-from seedance_obs.leaks.page import LeakPage, ToldSuspect, is_informational
+from seedance_obs.leaks.report.drawn_tree import NAME_CELLS, draw_tree, process_name
+from seedance_obs.leaks.report.in_words import money, next_step, number, numbers
+from seedance_obs.leaks.report.looked_at import counted, looked_at, not_looked_at, probed
+from seedance_obs.leaks.report.page import LeakPage, ToldSuspect, is_informational
+from seedance_obs.leaks.report.terminal_lines import cut, flow, whole, words
 from seedance_obs.leaks.suspect import INFORMATIONAL, KINDS
-from seedance_obs.leaks.terminal_lines import cut, flow, whole, words
 
 MOST_OF_A_KIND = 10
 STALE_SECONDS = 300.0

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 from rich.text import Text
 
-from seedance_obs.leaks.in_words import main_number
-from seedance_obs.leaks.page import ToldFinding, ToldSuspect
-from seedance_obs.leaks.suspect import ProcessName
-from seedance_obs.leaks.terminal_lines import cut, flow
+from seedance_obs.leaks.report.in_words import main_number
+from seedance_obs.leaks.report.page import ToldFinding, ToldSuspect
+from seedance_obs.leaks.report.terminal_lines import cut, flow
+from seedance_obs.process_tree import ProcessName
 
 MOST_PROCESSES = 6
 NAME_CELLS = 24  # of a process, which Linux cuts at 15 bytes

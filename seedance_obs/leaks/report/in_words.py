@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from seedance_obs.leaks.page import ToldSuspect
+from seedance_obs.leaks.report.page import ToldSuspect
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 # By kind: what to do next. {pid} is that of the worst process, {gpu} the board's index.

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from seedance_obs.errors import SourceUnavailableError
-from seedance_obs.leaks.suspect import INFORMATIONAL, KINDS, ProcessName
+from seedance_obs.leaks.suspect import INFORMATIONAL, KINDS
+from seedance_obs.process_tree import ProcessName
 
 Value = TypeVar("Value", str, int, float)
 
