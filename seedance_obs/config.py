@@ -225,7 +225,9 @@ class NodeSettings:
     )
     leaks_context_activity_ratio: float = field(
         default=0.01,
-        metadata=_about("A context does nothing below this activity of SMs, memory and video engines."),
+        metadata=_about(
+            "A context does nothing below this activity of SMs, memory and video engines."
+        ),
     )
     leaks_gpu_memory_bytes: int = field(
         default=512 * 2**20,

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.config import NodeSettings
-from seedance_obs.exporter.collectors.leaks import EVIDENCE
+from seedance_obs.exporter.collectors.suspects import EVIDENCE
 from seedance_obs.exporter.registry import CollectorSet, registrations
 from seedance_obs.exporter.view import IdleWindowView, LeakView, NodeView
 from seedance_obs.leaks.suspect import GPU_KINDS, KINDS

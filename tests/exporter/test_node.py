@@ -260,6 +260,7 @@ def test_collectors_are_found_and_can_be_left_out():
         "leaks",
         "links",
         "quota",
+        "suspects",
         "tenant",
         "topology",
         "workload",
