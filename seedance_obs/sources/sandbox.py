@@ -6,7 +6,6 @@ what others ask for: init, a shim of a container, `slurmstepd`, `sshd`, a servic
 is lied to by a process that calls itself such a name sees a shorter chain, no worse.
 """
 
-import operator
 import os
 import re
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from seedance_obs.sources.procfs import read_cgroups
 
 INIT = 1
 _LONGEST = 64
-_AGAIN = 20  # refreshes after which all of a sandbox is read again
 _TRIES = 4  # a parent that ends while it is looked at hands its children on
 # Whoever starts the first process of a container, a job or a session, by name; the kernel keeps 15
 # characters of it.
@@ -43,34 +41,20 @@ class _Seen:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A sandbox, and what each process of its chain was when it was looked at."""
-
-    sandbox: Sandbox
-    stats: tuple[ProcessStat, ...]
-
-
 class Sandboxes:
     """Looks up where processes run, under a host's root such as `/host`.
 
     Thousands may be suspect at once, most of them in one tree. So between two refreshes every
-    ancestor is looked at once; and a sandbox stands while its processes show the same parents and
-    names, for some refreshes, after which namespaces and cgroups are read again.
+    ancestor is looked at once.
     """
 
     def __init__(self, root: str | Path) -> None:
         self._proc = os.path.join(root, "proc")
-        self._refreshes = 0
-        self._before: dict[int, _Look] = {}
-        self._looks: dict[int, _Look] = {}
         self._ancestors: dict[int, _Seen] = {}
         self._parents: dict[tuple[int, int], _Seen | None] = {}  # by pid and start of the child
 
     def refresh(self) -> None:
-        """Begin a new probe; who was not asked for in the last one is forgotten."""
-        self._refreshes += 1
-        self._before, self._looks = self._looks, {}
+        """Begin a new probe, in which every ancestor is looked at anew."""
         self._ancestors, self._parents = {}, {}
 
     def of(self, pid: int) -> Sandbox | None:
@@ -78,25 +62,6 @@ class Sandboxes:
 
         A namespace that may not be read (that takes the right to trace the process) is None.
         """
-        look = self._looks.get(pid) or self._unchanged(pid) or self._look(pid)
-        if look is None:
-            return None
-        self._looks[pid] = look
-        return look.sandbox
-
-    def _unchanged(self, pid: int) -> _Look | None:
-        """What was seen before the last refresh, where that can be relied on."""
-        look = self._before.get(pid)
-        if look is None or (self._refreshes + pid) % _AGAIN == 0:
-            return None
-        now = [read_stat(self._proc, pid), *map(self._stat, look.sandbox.chain[1:])]
-        return look if all(map(operator.eq, now, look.stats)) else None
-
-    def _stat(self, ancestor: ProcessName) -> ProcessStat | None:
-        seen = self._ancestor(ancestor.pid)
-        return None if seen is None else seen.stat
-
-    def _look(self, pid: int) -> _Look | None:
         seen = self._see(pid)
         if seen is None:
             return None
@@ -105,8 +70,7 @@ class Sandboxes:
         if self._start(pid) != seen.stat.start_ticks:
             return None
         names = (ProcessName(each.pid, each.stat.start_ticks, each.stat.comm) for each in chain)
-        stats = tuple(each.stat for each in chain)
-        return _Look(Sandbox(tuple(names), seen.mount_namespace, net), stats)
+        return Sandbox(tuple(names), seen.mount_namespace, net)
 
     def _chain(self, first: _Seen) -> list[_Seen]:
         chain = [first]

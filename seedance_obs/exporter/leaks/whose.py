@@ -101,7 +101,8 @@ class Whose:
         if process is None or process.start_ticks is None:
             return None
         name = (process.pid, process.start_ticks)
-        sandbox = before.get(name) or self._sandboxes.of(process.pid)
+        known = self._places.get(name) or before.get(name)
+        sandbox = known or self._sandboxes.of(process.pid)
         if sandbox is None or sandbox.chain[0].start_ticks != process.start_ticks:
             return None
         self._places[name] = sandbox
