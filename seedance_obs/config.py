@@ -139,6 +139,27 @@ class NodeSettings:
         default=300.0,
         metadata=_about("How long an ended workload stays visible, so that its end is scraped."),
     )
+    bandwidth_enabled: bool = field(
+        default=True,
+        metadata=_about("Run the fast loops, which see bursts that a scrape cannot."),
+    )
+    bandwidth_interval_seconds: float = field(
+        default=0.1,
+        metadata=_about(
+            "How often the fast loops read what passes over links, memory and network adapters."
+        ),
+    )
+    bandwidth_window_seconds: float = field(
+        default=15.0,
+        metadata=_about(
+            "Over how long means and peaks are taken: no shorter than the scrape interval, or what "
+            "lies between two scrapes is not seen."
+        ),
+    )
+    fragmentation_placements: int = field(
+        default=1000,
+        metadata=_about("The last placements on this node whose requests make the request mix."),
+    )
     leaks_processes: str = field(
         default="gpu",
         metadata=_about(

@@ -8,6 +8,7 @@ ever writes a zero, a NaN or a sentinel for something it does not know.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.flow import Flow
 from seedance_obs.sources.podresources.pods import PodContainer
 
 
@@ -177,3 +178,4 @@ class SourceSnapshot:
     dropped: Mapping[str, int] = field(default_factory=dict)  # by reason, in this pass
     pairs: tuple[GpuPair, ...] = ()
     containers: tuple[PodContainer, ...] = ()  # of pods that hold devices
+    flows: tuple[Flow, ...] = ()  # since the snapshot before

@@ -1,0 +1,1 @@
+"""How much of what is free is of use to what is asked for: pure."""
