@@ -14,6 +14,7 @@ from typing import Protocol
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.exporter.bandwidth.watch import BandwidthWatch
 from seedance_obs.exporter.books.opening import open_attribution
 from seedance_obs.exporter.leaks.opening import open_leaks
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
@@ -76,6 +77,7 @@ class Node:
             wall=wall,
             cpu_clock=cpu_clock,
         )
+        self._bandwidth = BandwidthWatch.open(settings, monotonic=monotonic)
         self._xids = XidCounts()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -104,6 +106,8 @@ class Node:
         self._log_change(name, fault)
         if snapshot is not None and any(gpu.processes is not None for gpu in snapshot.gpus):
             self._attribution.observe(snapshot)
+        if snapshot is not None and self._bandwidth is not None:
+            self._bandwidth.observe(snapshot)
         with self._lock:
             before = self._states.get(name, SourceState(up=False))
             self._states[name] = SourceState(
@@ -149,6 +153,8 @@ class Node:
         if self._leaks is not None:
             seats = self._attribution.seats
             self._leaks.note(boards, seats, attribution, now, expected=expected)
+        if self._bandwidth is not None:
+            self._bandwidth.advance(gpus, topology, self._attribution.seats, now)
         with self._lock:
             xid_errors = self._xids.totals(self._labels_of)
         self.view = NodeView(
@@ -165,6 +171,7 @@ class Node:
             xid_errors=xid_errors,
             attribution=attribution,
             leaks=self._leaks.view if self._leaks is not None else None,
+            bandwidth=self._bandwidth.view if self._bandwidth is not None else None,
         )
         return self.view
 
@@ -177,10 +184,17 @@ class Node:
         if self._leaks is not None:
             self._leaks.probe(self._monotonic())
 
+    def read_fast(self) -> None:
+        """Read the network adapters once, where that is asked for."""
+        if self._bandwidth is not None:
+            self._bandwidth.read_fast()
+
     def close(self) -> None:
         """Let every source go."""
         for source in self.sources.values():
             source.close()
+        if self._bandwidth is not None:
+            self._bandwidth.close()
 
     def _log_change(self, name: str, fault: str) -> None:
         before = self._faults.get(name, "")

@@ -34,6 +34,7 @@ def open_sources(settings: NodeSettings) -> list[Source]:
                 start_deadline_seconds=settings.nvml_start_deadline_seconds,
                 deadline_seconds=settings.nvml_deadline_seconds,
                 release_file=Path(release) if release else None,
+                fast_interval_seconds=fast_seconds(settings),
             )
         )
     if settings.dcgm_url:
@@ -56,6 +57,11 @@ def open_sources(settings: NodeSettings) -> list[Source]:
             )
         )
     return sources
+
+
+def fast_seconds(settings: NodeSettings) -> float | None:
+    """The interval of the fast loops; None where they are off."""
+    return settings.bandwidth_interval_seconds if settings.bandwidth_enabled else None
 
 
 @contextmanager
@@ -82,6 +88,7 @@ def running_exporter(settings: NodeSettings) -> Iterator[ScrapeServer]:
             "podresources": settings.podresources_interval_seconds,
         },
         probe_seconds=settings.leaks_interval_seconds,
+        fast_seconds=fast_seconds(settings),
         first_view_patience_seconds=settings.nvml_start_deadline_seconds,
     )
     server = ScrapeServer(

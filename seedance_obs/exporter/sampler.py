@@ -25,6 +25,7 @@ class Sampler:
         interval_seconds: float,
         source_intervals: dict[str, float],
         probe_seconds: float,
+        fast_seconds: float | None = None,
         first_view_patience_seconds: float = 10.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -32,6 +33,7 @@ class Sampler:
         self._interval_seconds = interval_seconds
         self._source_intervals = source_intervals
         self._probe_seconds = probe_seconds
+        self._fast_seconds = fast_seconds
         self._first_view_patience_seconds = first_view_patience_seconds
         self._monotonic = monotonic
         self._faults = Faults()
@@ -42,12 +44,14 @@ class Sampler:
         self._assembled_at: float | None = None
 
     def start(self) -> None:
-        """Start a thread for each source, to assemble, for what may block, and to probe."""
+        """Start a thread for each source, to assemble, for what may block, to probe, to be fast."""
         for name in self._node.sources:
             self._spawn(f"poll-{name}", self._poll_forever, name)
         self._spawn("assemble", self._assemble_forever)
         self._spawn("refresh", self._refresh_forever)
         self._spawn("probe", self._probe_forever)
+        if self._fast_seconds is not None:
+            self._spawn("fast", self._read_fast_forever, self._fast_seconds)
 
     def stop(self) -> None:
         """Stop all threads and let the sources go; a hung driver does not hold this up."""
@@ -68,7 +72,7 @@ class Sampler:
         patience = self._first_view_patience_seconds + 10 * self._interval_seconds
         return self._monotonic() - last < patience
 
-    def _spawn(self, name: str, target: Callable[..., None], *args: str) -> None:
+    def _spawn(self, name: str, target: Callable[..., None], *args: object) -> None:
         thread = threading.Thread(name=name, target=target, args=args, daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -102,6 +106,11 @@ class Sampler:
         for _ in self._ticks(self._probe_seconds):
             with self._faults.kept_to("probing for leaks"):
                 self._node.probe()
+
+    def _read_fast_forever(self, interval_seconds: float) -> None:
+        for _ in self._ticks(interval_seconds):
+            with self._faults.kept_to("the fast loop"):
+                self._node.read_fast()
 
     def _ticks(self, interval_seconds: float) -> Iterator[None]:
         due = self._monotonic()
