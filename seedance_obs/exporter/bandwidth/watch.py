@@ -114,7 +114,9 @@ class BandwidthWatch:
             shares = {**shares_of(seats), **{uuid: {"unobserved": 1.0} for uuid in unknown}}
             self._segments.add(flows, Holders(shares, self._nearest), now=now)
             for window in self._segments.take_windows():
-                self._scores.add(window, self._members.get(window.segment[:2], ()))
+                self._scores.add(
+                    window, self._members.get((window.segment.kind, window.segment.name), ())
+                )
             self._scores.advance(now)
             self.view = self._as_view()
 
