@@ -45,7 +45,7 @@ def unusable(free: Iterable[float], demands: Iterable[float]) -> float | None:
     """The share of the free that lies on GPUs with less free than a request wants of one.
 
     The mean over the demands of sum(f where f < demand) / sum(f), in [0, 1]. The demands are some
-    quantiles of what requests want of each GPU (`request_quantiles`). Unlike FGD it knows nothing
+    quantiles of what requests want of each GPU (`Mix.demands_milli`). Unlike FGD it knows nothing
     of CPUs, of models and of how many GPUs are wanted at once, and leaves out requests that want no
     GPU; of several nodes, give the GPUs of all: shares of nodes must not be averaged.
 
