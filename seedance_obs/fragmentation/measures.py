@@ -100,3 +100,20 @@ def gang(free_by_node: Iterable[float], gpus: int) -> float | None:
     free = list(free_by_node)
     total = sum(free)
     return 1 - gpus * sum(count // gpus for count in free) / total if total > 0 else None
+
+
+def of_several(free_by_node: Iterable[Sequence[float]]) -> float | None:
+    """External or island fragmentation of several nodes: what is missed over what is free.
+
+    sum of (sum(f) - max(f)) / sum of sum(f): a node counts by what is free on it, where a mean of
+    the nodes' shares would count one with a sliver left like an empty one.
+
+    Args:
+        free_by_node: What is free on each GPU, or each island, of each node.
+
+    Returns:
+        The share, in [0, 1); None where nothing is free.
+    """
+    nodes = [list(free) for free in free_by_node if free]
+    total = sum(map(sum, nodes))
+    return 1 - sum(map(max, nodes)) / total if total > 0 else None
