@@ -149,7 +149,7 @@ def _measures(report: "FleetReport") -> "Table":
             "stranded",
             report.stranded,
             "lies on nodes with too few fitting GPUs, in the mean over the requests for GPUs, "
-            "whatever the CPU: what moving placements can win back",
+            "whatever the CPU: moving placements can win back some of it",
         ),
         (
             "unusable share",
@@ -169,7 +169,11 @@ def _measures(report: "FleetReport") -> "Table":
             "is outside the island of its node with most free: fill one island before the next",
         ),
         *(
-            (f"gang of {gpus}", share, f"of the whole free GPUs; no job of {gpus} on one node fits")
+            (
+                f"gang of {gpus}",
+                share,
+                f"of the whole free GPUs no job of {gpus} on one node can get",
+            )
             for gpus, share in report.gang.items()
         ),
     ]
