@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from seedance_obs.fragmentation.fgd import Cause
-    from seedance_obs.fragmentation.report import FleetReport
+    from seedance_obs.fragmentation.report import FleetReport, NodeFragments
 
 GZIP_MARK = b"\x1f\x8b"
 CAUSES = {
@@ -172,7 +172,7 @@ def _measures(report: "FleetReport") -> "Table":
             (
                 f"gang of {gpus}",
                 share,
-                f"of the whole free GPUs no job of {gpus} on one node can get",
+                f"of the whole free GPUs no job of {gpus} on a node can get",
             )
             for gpus, share in report.gang.items()
         ),
@@ -188,7 +188,7 @@ def _largest(report: "FleetReport") -> "list[tuple[Cause, float]]":
     return [(cause, share) for cause, share in shares if share > 0]
 
 
-def _worst(listed: "list[Any]") -> "Table":
+def _worst(listed: "list[NodeFragments]") -> "Table":
     from seedance_obs.topology.shown_text import as_written
 
     table = _table("Worst nodes")
