@@ -1,15 +1,16 @@
 """Fragmentation as FGD defines it (Weng et al., ATC'23), and what it comes from.
 
-Of the R thousandths of GPUs free on a node n, a request m leaves a fragment
+On a node n with R thousandths of GPUs free, a request m leaves the fragment
 
-    F_n(m) = R                    if m cannot run there: it asks for no GPU, or for another model, or
-                                  too few GPUs have as much free as it wants of each, or the CPU
-                                  does not suffice
-             sum of f where f < s   else, for the free f of each GPU and the share s wanted of each
+    F_n(m) = R                     where m cannot run: it asks for no GPU, or for another model,
+                                   or too few GPUs have enough free, or too little CPU is
+             sum of f where f < s  else: of the free f of each GPU, those below the share s it
+                                   wants of each
 
-and the fragment of the node is its mean over the mix, F_n = sum of p_m F_n(m); nodes add up. Beware
-that requests for no GPU call *everything* free a fragment: where 13 % of the requests are such, an
-empty cluster has a rate of over 13 %. What each cause contributes is told apart here.
+The fragment of a node is the mean over the mix, F_n = sum of p_m F_n(m), and nodes add up. Beware
+that to a request for no GPU *everything* free is a fragment: where 13 % of the requests are such,
+an empty cluster has a rate of 13 % at least. So what each cause contributes is told apart, and
+`stranded_rate` is of those for GPUs alone.
 """
 
 from bisect import bisect_right
@@ -35,6 +36,7 @@ class Cause(Enum):
 
 Causes = tuple[float, ...]  # thousandths of GPUs by cause, in the order of Cause
 NOTHING: Causes = (0.0,) * len(Cause)
+_GPU_AND_CPU, _GPU = (list(Cause).index(cause) for cause in (Cause.GPU_AND_CPU, Cause.GPU))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def fragment_milli(node: FreeNode, mix: Mix) -> float:
     return sum(fragments_by_cause([node], mix)[0])
 
 
-def fragment_of(node: FreeNode, request: Request) -> float:
+def request_fragment_milli(node: FreeNode, request: Request) -> float:
     """The thousandths of a node's GPUs that are free and of no use to one request: F_n(m)."""
     return fragment_milli(node, Mix(((request, 1.0),)))
 
@@ -92,6 +94,39 @@ def rate(nodes: Iterable[FreeNode], mix: Mix) -> float | None:
     total = sum(sum(node.gpu_milli) for node in several)
     found = fragments_by_cause(several, mix)
     return sum(map(sum, found)) / total if total else None
+
+
+def stranded_rate(nodes: Iterable[FreeNode], mix: Mix) -> float | None:
+    """The share of all that is free which lies on nodes with too few GPUs for a request.
+
+    The mean, over the requests for GPUs alone, of the free on nodes where fewer GPUs than it asks
+    for have as much free as it wants of each: [q1_lack_both + q2_lack_gpu] without remainders. It
+    is what moving placements could win back; unlike FGD's rate it knows nothing of CPUs, nor of
+    requests for none, which no move of GPUs can help. Rare requests are those for many GPUs: a
+    mix that keeps all of them is the one to ask.
+
+    Returns:
+        The share, in [0, 1]; None where nothing is free, or nothing asks for a GPU.
+
+    Raises:
+        ValueError: the mix is empty.
+    """
+    several = list(nodes)
+    total = sum(sum(node.gpu_milli) for node in several)
+    stranded = [stranded_milli(causes, mix) for causes in fragments_by_cause(several, mix)]
+    known = [milli for milli in stranded if milli is not None]
+    return sum(known) / total if total and known else None
+
+
+def stranded_milli(causes: Causes, mix: Mix) -> float | None:
+    """What of a node is stranded, of what is a fragment there by cause; nodes add up.
+
+    Returns:
+        Expected thousandths of GPUs; None where nothing asks for a GPU.
+    """
+    asking = sum(weight for request, weight in mix if request.gpus)
+    lacking = causes[_GPU_AND_CPU] + causes[_GPU]
+    return lacking / asking if asking else None
 
 
 def fragments_by_cause(nodes: Sequence[FreeNode], mix: Mix) -> list[Causes]:

@@ -45,7 +45,7 @@ def unusable(free: Iterable[float], demands: Iterable[float]) -> float | None:
     """The share of the free that lies on GPUs with less free than a request wants of one.
 
     The mean over the demands of sum(f where f < demand) / sum(f), in [0, 1]. The demands are some
-    quantiles of what requests want of each GPU (`request_quantiles`). Unlike FGD it knows nothing
+    quantiles of what requests want of each GPU (`Mix.demands_milli`). Unlike FGD it knows nothing
     of CPUs, of models and of how many GPUs are wanted at once, and leaves out requests that want no
     GPU; of several nodes, give the GPUs of all: shares of nodes must not be averaged.
 
@@ -100,3 +100,20 @@ def gang(free_by_node: Iterable[float], gpus: int) -> float | None:
     free = list(free_by_node)
     total = sum(free)
     return 1 - gpus * sum(count // gpus for count in free) / total if total > 0 else None
+
+
+def of_several(free_by_node: Iterable[Sequence[float]]) -> float | None:
+    """External or island fragmentation of several nodes: what is missed over what is free.
+
+    sum of (sum(f) - max(f)) / sum of sum(f): a node counts by what is free on it, where a mean of
+    the nodes' shares would count one with a sliver left like an empty one.
+
+    Args:
+        free_by_node: What is free on each GPU, or each island, of each node.
+
+    Returns:
+        The share, in [0, 1); None where nothing is free.
+    """
+    nodes = [list(free) for free in free_by_node if free]
+    total = sum(map(sum, nodes))
+    return 1 - sum(map(max, nodes)) / total if total > 0 else None

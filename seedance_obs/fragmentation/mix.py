@@ -5,13 +5,16 @@ up 95 % of all of them, their shares brought to 1 again. On real traces that lea
 some hundreds of distinct requests.
 """
 
+from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from seedance_obs.fragmentation.request import Request
 
 PERCENT_KEPT = 95
+QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,21 @@ class Mix:
     def __iter__(self) -> Iterator[tuple[Request, float]]:
         return iter(self.weights)
 
-    @property
-    def asks_for_gpus(self) -> bool:
-        """Whether any of it does; what is free is of no use to a mix that never does."""
-        return any(request.gpus for request, _ in self.weights)
+    def demands_milli(self, quantiles: Sequence[float] = QUARTILES) -> list[int]:
+        """What the requests for GPUs want of each GPU, at some quantiles of them.
+
+        Args:
+            quantiles: In [0, 1]; at q the least demand that a share q of the requests stays within.
+
+        Returns:
+            Thousandths of a GPU, one for each quantile; none where nothing asks for a GPU.
+        """
+        asking = sorted((one.gpu_milli, weight) for one, weight in self.weights if one.gpus)
+        if not asking:
+            return []
+        reached = list(accumulate(weight for _, weight in asking))
+        places = (bisect_left(reached, quantile * reached[-1]) for quantile in quantiles)
+        return [asking[place][0] for place in places]
 
 
 class RecentRequests:
