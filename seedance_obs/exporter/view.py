@@ -202,9 +202,9 @@ class FreeGpus:
 
     `gpus` may be a fraction; `whole` counts boards that are not cut and held by nobody. `gang` is
     by the size of a request how many of those can serve it, `island` by level how many of those
-    are on the island with most of them. `unusable` and `fgd` are of `gpus`; they are None where
-    nothing was placed here yet. The memory ratios are None where nothing is free, or its memory
-    is not known.
+    are on the island with most of them. `unusable`, `stranded` and `fgd` are of `gpus`; they are
+    None where nothing was placed here yet. The memory ratios are None where nothing is free, or
+    its memory is not known.
     """
 
     gpus: float
@@ -212,6 +212,7 @@ class FreeGpus:
     gang: Mapping[int, int] = field(default_factory=dict)
     island: Mapping[str, int] = field(default_factory=dict)  # nvlink_domain, pcie_switch, numa_node
     unusable: float | None = None
+    stranded: float | None = None
     fgd: float | None = None
     memory_external: float | None = None
     memory_external_normalised: float | None = None

@@ -52,9 +52,8 @@ def _placed(found: FragmentationView) -> Iterator[Metric]:
     )
     yield _gauge(
         "seedance_node_placements_remembered",
-        "Workloads whose requests make this node's request mix, by which "
-        "seedance_node_fragmentation_fgd_gpus and seedance_node_unusable_free_gpus are counted: "
-        "the last fragmentation.placements that held GPUs here, since this exporter started.",
+        "Workloads whose requests make this node's request mix: the last fragmentation.placements "
+        "that held GPUs here since this exporter started, with what they held of how many.",
         found.placements,
     )
 
@@ -74,19 +73,26 @@ def _amounts(free: FreeGpus) -> Iterator[Metric]:
     )
     yield _gauge(
         "seedance_node_unusable_free_gpus",
-        "Of seedance_node_free_gpus, what lies in parts smaller than the share of one GPU that "
-        "requests want, as a mean over the request mix. The plain measure: how many GPUs are "
-        "wanted at once does not count. Absent before the first placement.",
+        "Of seedance_node_free_gpus, what lies in parts smaller than a request wants of one GPU: a "
+        "mean over the quartiles of the request mix. How many GPUs are wanted at once does not "
+        "count. Absent before the first placement.",
         free.unusable,
+    )
+    yield _gauge(
+        "seedance_node_stranded_free_gpus",
+        "Of seedance_node_free_gpus, what is of no use to requests that want more GPUs with enough "
+        "free than there are on this node: all of it to such a request, nothing to others; a mean "
+        "over the request mix. What moving placements could win back, and much less than FGD's "
+        "number. Absent before the first placement.",
+        free.stranded,
     )
     yield _gauge(
         "seedance_node_fragmentation_fgd_gpus",
         "Of seedance_node_free_gpus, what is a fragment as FGD (Weng et al., ATC'23) defines it: "
-        "all of it for a request that this node cannot serve, else what lies in parts smaller than "
-        "it wants; a mean over this node's request mix. Larger than the plain "
-        "seedance_node_unusable_free_gpus, since requests for more GPUs than are free make all "
-        "that is free a fragment. What requests want of the CPU is not known and never lacks. "
-        "Absent before the first placement.",
+        "all of it to a request that this node cannot serve, else what lies in parts smaller than "
+        "the request wants of a GPU; a mean over the most frequent requests, up to 95 % of the "
+        "mix. What requests want of the CPU is not known here and never lacks. Absent before the "
+        "first placement.",
         free.fgd,
     )
 
@@ -116,13 +122,22 @@ def _ratios(free: FreeGpus) -> Iterator[Metric]:
         "Share of the GPUs that are free as a whole outside the island that has most of them, 0 to "
         "1, by level; 0 where they are all on one. Absent where none is free as a whole.",
         "level",
-        {level: 1 - most / free.whole for level, most in free.island.items() if free.whole},
+        {
+            level: (free.whole - most) / free.whole
+            for level, most in free.island.items()
+            if free.whole
+        },
     )
     for name, about, part in (
         (
             "seedance_node_fragmentation_fgd_ratio",
             "seedance_node_fragmentation_fgd_gpus as a share of seedance_node_free_gpus.",
             free.fgd,
+        ),
+        (
+            "seedance_node_fragmentation_stranded_ratio",
+            "seedance_node_stranded_free_gpus as a share of seedance_node_free_gpus.",
+            free.stranded,
         ),
         (
             "seedance_node_fragmentation_unusable_ratio",

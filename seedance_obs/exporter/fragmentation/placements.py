@@ -3,14 +3,23 @@
 They are not kept over a restart: what runs then is counted again, as it is first seen.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
 from seedance_obs.exporter.fragmentation.units import Unit, milli
 from seedance_obs.fragmentation.mix import Mix
 from seedance_obs.fragmentation.request import Request
 from seedance_obs.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The request mix as FGD takes it, and all of it, in which the rare large requests are too."""
+
+    frequent: Mix
+    whole: Mix
 
 
 class Placements:
@@ -24,22 +33,19 @@ class Placements:
         self._most = most
         self._placed: dict[str, Request] = {}  # by workload, the oldest first
         self._holding: dict[str, Workload] = {}  # at the last tick
-        self._mix: Mix | None = None
+        self._asked: Asked | None = None
 
     def __len__(self) -> int:
         return len(self._placed)
 
     @property
-    def requests(self) -> Iterable[Request]:
-        """What was asked for, the oldest first."""
-        return self._placed.values()
-
-    @property
-    def mix(self) -> Mix:
-        """The mix of them; empty before the first."""
-        if self._mix is None:
-            self._mix = Mix.of(self.requests)
-        return self._mix
+    def asked(self) -> Asked:
+        """What was asked for; empty before the first placement."""
+        if self._asked is None:
+            counts = Counter(self._placed.values())
+            whole = Mix.of_counts(counts, percent_kept=100)
+            self._asked = Asked(frequent=Mix.of_counts(counts), whole=whole)
+        return self._asked
 
     def note(self, units: Iterable[Unit]) -> None:
         """Take in who holds what now. Processes that nobody could look up are no placement."""
@@ -66,7 +72,7 @@ class Placements:
         elif before is not None:
             return  # its placement was forgotten
         self._placed[workload.key] = request
-        self._mix = None
+        self._asked = None
         while len(self._placed) > self._most:
             del self._placed[next(iter(self._placed))]
 

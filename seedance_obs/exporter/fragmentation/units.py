@@ -31,11 +31,6 @@ class Unit:
     free_memory_bytes: float | None
     holds: tuple[tuple[Workload, float], ...] = ()
 
-    @property
-    def free_milli(self) -> int:
-        """What is free in thousandths of a board."""
-        return milli(self.free)
-
 
 def milli(share: float) -> int:
     """A share of a board in thousandths: the same for what is free and for what is asked for."""

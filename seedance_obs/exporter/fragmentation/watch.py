@@ -74,7 +74,7 @@ class FragmentationWatch:
             boards={gpu.merged.uuid: fsum(u.free for u in units) for gpu, units in boards if units},
             unknown=unknown,
             placements=len(self._placements),
-            free=free_gpus(boards, topology, self._placements.mix) if told else None,
+            free=free_gpus(boards, topology, self._placements.asked) if told else None,
         )
 
     def _pods_told(self, pods: SourceSnapshot | None, now: float) -> bool:
