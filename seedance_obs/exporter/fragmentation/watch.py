@@ -54,11 +54,10 @@ class FragmentationWatch:
         """
         with self._faults.kept_to("fragmentation"):
             limits = limits_of(quotas, _memory_total(gpus))
-            pods_told, jobs_told = self._pods_told(pods, now), self._jobs_told(states)
+            told = self._jobs_told(states) and self._pods_told(gpus, pods, now)
             found = []
             for gpu in gpus:
                 units = units_of(gpu, occupied.get(gpu.merged.uuid), limits)
-                told = jobs_told and (pods_told or gpu.merged.pods is not None)
                 found.append((gpu, units if told or _is_full(units) else None))
             return self._measured(found, topology)
         return None
@@ -77,12 +76,15 @@ class FragmentationWatch:
             free=free_gpus(boards, topology, self._placements.asked) if told else None,
         )
 
-    def _pods_told(self, pods: SourceSnapshot | None, now: float) -> bool:
+    def _pods_told(
+        self, gpus: Iterable[LocatedGpu], pods: SourceSnapshot | None, now: float
+    ) -> bool:
         """Whether it is known who was given what, where there is a kubelet.
 
         A device that nobody can tell by the kubelet's spelling may be any of those that look free.
+        In its place a DCGM page will do, but only one that names pods: others show none either.
         """
-        if not self._kubelet:
+        if not self._kubelet or any(gpu.merged.pods for gpu in gpus):
             return True
         recent = pods is not None and now - pods.taken_at <= KUBELET_PATIENCE_SECONDS
         return recent and pods is not None and not pods.dropped.get("device")

@@ -1,5 +1,7 @@
 """A whole node: who was given what, who runs what, and what is free besides."""
 
+import dataclasses
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -7,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.fragmentation import watch
 from seedance_obs.exporter.registry import CollectorSet
-from seedance_obs.sources.readings import SourceSnapshot
+from seedance_obs.sources.readings import Pod, SourceSnapshot
 from seedance_obs.sources.sim.fleet import load_machine
 from tests.attribution.simulated_node import simulated_node
 from tests.exporter.books.test_workloads import Host, holds
@@ -83,6 +85,26 @@ def test_while_the_kubelet_has_not_answered_nothing_is_called_free(host):
     assert "seedance_gpu_free_ratio/GPU-1" not in page
     host.kubelet.containers = ()
     host.run(6)
+    assert free(host) == 1.0
+
+
+def test_a_page_that_names_pods_stands_in_for_a_kubelet_that_never_answered(host, monkeypatch):
+    """A page that names none may be of an exporter that is not told of pods."""
+    host.kubelet.containers = None
+    pods: tuple[Pod, ...] = ()
+    real = host.driver.read
+
+    def read() -> SourceSnapshot:
+        told = real()
+        first, second = told.gpus
+        of_page = (dataclasses.replace(first, pods=()), dataclasses.replace(second, pods=pods))
+        return dataclasses.replace(told, gpus=of_page)
+
+    monkeypatch.setattr(host.driver, "read", read)
+    host.run(2)
+    assert free(host) is None
+    pods = (Pod("red", "idle", "main"),)
+    host.run(2)
     assert free(host) == 1.0
 
 
