@@ -53,7 +53,8 @@ def _placed(found: FragmentationView) -> Iterator[Metric]:
     yield _gauge(
         "seedance_node_placements_remembered",
         "Workloads whose requests make this node's request mix: the last fragmentation.placements "
-        "that held GPUs here since this exporter started, with what they held of how many.",
+        "that held GPUs here since this exporter started, each with the most that it held at once. "
+        "A Slurm job that runs nothing is seen only by slurm.job_map_directory.",
         found.placements,
     )
 
