@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seedance_obs.cli_files import contents, decoded, node_of, shown_name, text_of
+from seedance_obs.cli_fragmentation import fragmentation
 from seedance_obs.errors import SeedanceError, UsageError
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ ABOUT_FILE = """
 @click.group()
 def topology() -> None:
     """Read, draw, score and check topologies."""
+
+
+topology.add_command(fragmentation)
 
 
 def _of_host_or_file(command: Callable[..., None]) -> Callable[..., None]:

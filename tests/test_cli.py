@@ -74,7 +74,10 @@ def test_an_unknown_command_is_a_usage_error():
         *((), ("exporter",), ("exporter", "node"), ("demo",), ("web",), ("capture",), ("assets",)),
         ("leaks",),
         ("topology",),
-        *(("topology", name) for name in ("show", "parse", "labels", "placements", "validate")),
+        *(
+            ("topology", name)
+            for name in ("show", "parse", "labels", "placements", "validate", "fragmentation")
+        ),
     ],
 )
 def test_every_command_explains_itself(command):

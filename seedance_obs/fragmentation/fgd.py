@@ -101,9 +101,9 @@ def stranded_rate(nodes: Iterable[FreeNode], mix: Mix) -> float | None:
 
     The mean, over the requests for GPUs alone, of the free on nodes where fewer GPUs than it asks
     for have as much free as it wants of each: [q1_lack_both + q2_lack_gpu] without remainders. It
-    is what moving placements could win back; unlike FGD's rate it knows nothing of CPUs, nor of
-    requests for none, which no move of GPUs can help. Rare requests are those for many GPUs: a
-    mix that keeps all of them is the one to ask.
+    is where moving placements helps; unlike FGD's rate it knows nothing of CPUs, nor of requests
+    for no GPU, which no move of GPUs helps, and nodes of a model that will not do are left out.
+    Requests for many GPUs are rare: ask of a mix that keeps all of them.
 
     Returns:
         The share, in [0, 1]; None where nothing is free, or nothing asks for a GPU.

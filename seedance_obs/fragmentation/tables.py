@@ -6,9 +6,9 @@ there is not known, or has the default that is said at the reader.
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 from math import isfinite
 
 from seedance_obs.errors import UsageError
@@ -16,6 +16,7 @@ from seedance_obs.fragmentation.request import WHOLE_GPU, FreeNode, Request
 
 MOST_GPUS = 1024  # of a node, or asked for at once
 MOST_SHOWN = 40
+_FREE_GPU = re.compile(r"gpu\d+_milli_free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def _node(row: _Row) -> NamedNode:
     if not title:
         raise row.error("the node has no name: a column sn or name is wanted")
     gpus = row.number("gpu", most=MOST_GPUS)
-    free = tuple(_numbered(row, "gpu{}_milli_free"))
+    free = tuple(_free_gpus(row))
     if not free and not any(column.endswith("_milli_free") for column in row.cells):
         if gpus is None:
             raise row.error("a column gpu, or gpu0_milli_free and so on, is wanted")
@@ -122,12 +123,17 @@ def _node(row: _Row) -> NamedNode:
     return NamedNode(title, node, islands if any(islands) else None)
 
 
-def _numbered(row: _Row, column: str) -> Iterator[int]:
-    """The numbers of columns 0, 1, 2... up to the first that is not there or empty."""
-    for index in count():
-        number = row.number(column.format(index), most=WHOLE_GPU)
+def _free_gpus(row: _Row) -> Iterator[int]:
+    """What is free of GPU 0, 1, 2... up to the first that there is not.
+
+    Raises:
+        UsageError: one is left out.
+    """
+    stated = sum(bool(_FREE_GPU.fullmatch(column) and row.cell(column)) for column in row.cells)
+    for index in range(stated):
+        number = row.number(f"gpu{index}_milli_free", most=WHOLE_GPU)
         if number is None:
-            return
+            raise row.error(f"gpu{index}_milli_free is empty, but a later GPU's is not")
         yield number
 
 
