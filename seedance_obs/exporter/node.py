@@ -16,6 +16,7 @@ from seedance_obs.config import NodeSettings
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.bandwidth.watch import BandwidthWatch
 from seedance_obs.exporter.books.opening import open_attribution
+from seedance_obs.exporter.fragmentation.watch import FragmentationWatch
 from seedance_obs.exporter.leaks.opening import open_leaks
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
 from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
@@ -78,6 +79,7 @@ class Node:
             cpu_clock=cpu_clock,
         )
         self._bandwidth = BandwidthWatch.open(settings, monotonic=monotonic)
+        self._fragmentation = FragmentationWatch(settings, kubelet="podresources" in self.sources)
         self._xids = XidCounts()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
@@ -154,7 +156,10 @@ class Node:
             seats = self._attribution.seats
             self._leaks.note(boards, seats, attribution, now, expected=expected)
         if self._bandwidth is not None:
-            self._bandwidth.advance(gpus, topology, self._attribution.seats, now)
+            self._bandwidth.advance(
+                gpus, topology, self._attribution.seats, self._attribution.occupancies, now
+            )
+        states |= self._file_system_states()
         with self._lock:
             xid_errors = self._xids.totals(self._labels_of)
         self.view = NodeView(
@@ -165,13 +170,22 @@ class Node:
             topology=topology,
             links=self._watch_links(merged, gpus),
             expected_gpus=expected,
-            sources={**states, **self._file_system_states()},
+            sources=states,
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
             xid_errors=xid_errors,
             attribution=attribution,
             leaks=self._leaks.view if self._leaks is not None else None,
             bandwidth=self._bandwidth.view if self._bandwidth is not None else None,
+            fragmentation=self._fragmentation.view(
+                gpus,
+                topology,
+                self._attribution.occupancies,
+                attribution.quotas,
+                now,
+                pods=pods,
+                states=states,
+            ),
         )
         return self.view
 

@@ -197,6 +197,42 @@ class LeakView:
 
 
 @dataclass(frozen=True, slots=True)
+class FreeGpus:
+    """What nobody holds of a node's GPUs, and of what use it is.
+
+    `gpus` may be a fraction; `whole` counts boards that are not cut and held by nobody. `gang` is
+    by the size of a request how many of those can serve it, `island` by level how many of those
+    are on the island with most of them. `unusable`, `stranded` and `fgd` are of `gpus`; they are
+    None where nothing was placed here yet. The memory ratios are None where nothing is free, or
+    its memory is not known.
+    """
+
+    gpus: float
+    whole: int
+    gang: Mapping[int, int] = field(default_factory=dict)
+    island: Mapping[str, int] = field(default_factory=dict)  # nvlink_domain, pcie_switch, numa_node
+    unusable: float | None = None
+    stranded: float | None = None
+    fgd: float | None = None
+    memory_external: float | None = None
+    memory_external_normalised: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentationView:
+    """How much of each board is free, by UUID from 0 to 1, and what that is worth together.
+
+    `unknown` counts boards of which it cannot be told; while there are any, `free` is None, as it
+    is where there is no board. `placements` is how many requests the measures go by.
+    """
+
+    boards: Mapping[str, float] = field(default_factory=dict)
+    unknown: int = 0
+    placements: int = 0
+    free: FreeGpus | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeView:
     """The node as of one moment; `started_at` is the Unix time at which its accounts began."""
 
@@ -213,3 +249,4 @@ class NodeView:
     xid_errors: Mapping[tuple[tuple[str, ...], int], int] = field(default_factory=dict)
     attribution: AttributionView = field(default_factory=AttributionView)
     leaks: LeakView | None = None  # None where nothing is probed
+    fragmentation: FragmentationView | None = None  # None before the first, and while it fails

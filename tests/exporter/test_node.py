@@ -255,6 +255,7 @@ def test_collectors_are_found_and_can_be_left_out():
         "attribution",
         "device",
         "exporter",
+        "fragmentation",
         "gpu",
         "host",
         "leaks",

@@ -176,6 +176,11 @@ class Attribution:
         """Whether the host's processes can be looked up; None where that cannot be told."""
         return self._parts.people.host_pids
 
+    @property
+    def occupancies(self) -> Mapping[str, Occupancy | None]:
+        """Who was on each board at the last tick, by UUID; None where that cannot be told."""
+        return self._before
+
     def states(self) -> dict[str, SourceState]:
         """How fare the things that the books are kept by, besides the sources that are polled."""
         parts = self._parts
