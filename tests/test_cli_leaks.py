@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from prometheus_client import CollectorRegistry
 from rich.cells import cell_len
 
-from seedance_obs import cli_leaks
+from seedance_obs import cli_exporter
 from seedance_obs.cli import main
 from seedance_obs.demo.programs import free_port
 from seedance_obs.exporter.server import ScrapeServer
@@ -294,7 +294,7 @@ def test_a_refusal_cannot_take_over_the_terminal():
 
 
 def test_an_exporter_that_hangs_is_not_waited_for_without_limit(monkeypatch):
-    monkeypatch.setattr(cli_leaks, "TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(cli_exporter, "TIMEOUT_SECONDS", 0.05)
     assert "(timed out)" in refused_by(lambda connection: connection.makefile().read())
 
 

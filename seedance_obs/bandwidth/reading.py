@@ -130,7 +130,8 @@ class Nic:
 class NodeBandwidth:
     """The fast loops' picture of a node.
 
-    `channels` are by device, medium and direction, as `flow.Channel` names them.
+    `channels` are by device, medium and direction, as `flow.Channel` names them; `stuck` names of
+    some the source that is not believed, since it stands at 0 while another moves.
     """
 
     channels: Mapping[tuple[str, str, str], ChannelReading] = field(default_factory=dict)
@@ -139,3 +140,4 @@ class NodeBandwidth:
     tenants: tuple[TenantReading, ...] = ()
     sensitivities: tuple[TenantSensitivity, ...] = ()
     window_seconds: float = 0.0
+    stuck: Mapping[tuple[str, str, str], str] = field(default_factory=dict)

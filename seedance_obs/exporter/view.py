@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from seedance_obs.attribution.intensity import Evidence
 from seedance_obs.attribution.tick import Balance
+from seedance_obs.bandwidth.reading import NodeBandwidth
 from seedance_obs.exporter.link_health import LinkHealth
 from seedance_obs.leaks.held_memory import Held
 from seedance_obs.leaks.suspect import Suspect
@@ -250,3 +251,4 @@ class NodeView:
     attribution: AttributionView = field(default_factory=AttributionView)
     leaks: LeakView | None = None  # None where nothing is probed
     fragmentation: FragmentationView | None = None  # None before the first, and while it fails
+    bandwidth: NodeBandwidth | None = None  # None where no fast loop runs
