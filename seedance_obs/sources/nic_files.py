@@ -5,7 +5,7 @@ An adapter is one PCI function; its ports add up. RDMA and Ethernet count differ
 * `rdma`: `infiniband/<device>/ports/<n>/counters/port_{xmit,rcv}_data`, in words of four bytes. On
   an InfiniBand port that is all that passes, IPoIB included, so its network interfaces are left
   out. On a RoCE port mlx5 adds up the RDMA packets of its virtual port, and no others
-  (`drivers/infiniband/hw/mlx5/mad.c`), and bnxt_re does alike.
+  (`drivers/infiniband/hw/mlx5/mad.c`); bnxt_re does alike.
 * `ethernet`: `net/<interface>/statistics/{tx,rx}_bytes`, which the driver counts in its own queues,
   where RDMA does not pass. The exception is an adapter in switchdev mode: there mlx5 shows what
   passed its physical port. Beside RDMA counters such an interface is left out, for it holds their
@@ -69,7 +69,7 @@ class NicFiles:
     Attributes:
         capacity: Bytes per second one way, of all ports that are up; None where none is, or none
             says.
-        refresh_seconds: How often the counters move at most; 0 where they are always up to date.
+        refresh_seconds: How old the counters may be; 0 where they are always up to date.
     """
 
     counters: tuple[NicCounter, ...] = ()

@@ -54,7 +54,7 @@ class NicLoop:
     def watch(self, addresses: Iterable[str]) -> None:
         """From the next tick on read these adapters, by canonical PCI address, and no others."""
         with self._lock:
-            self._wanted = tuple(dict.fromkeys(addresses))
+            self._wanted = tuple(addresses)
 
     def tick(self) -> None:
         """Read every watched adapter once."""
@@ -111,7 +111,7 @@ class _Adapter:
     ) -> None:
         self._root = root
         self._address = address
-        self._shortest = shortest
+        self._shortest = max(shortest, 0.75 * refresh_seconds)
         self._monotonic = monotonic
         self._files = NicFiles()
         self._open: dict[NicCounter, _OpenCounter] = {}

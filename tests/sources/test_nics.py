@@ -219,6 +219,18 @@ def test_a_counter_refreshed_once_a_second_makes_windows_from_change_to_change(
     assert found["ethernet", "receive"] == [(1.5, 0.0)] * 2
 
 
+def test_a_part_that_is_refreshed_at_other_times_does_not_make_a_burst_of_the_rest(
+    ticking: Ticking, nic: NicTree
+) -> None:
+    (nic.device / "driver").symlink_to("../../../../bus/pci/drivers/bnxt_en")
+    for tenth in range(41):
+        nic.ethernet(tenth // 10 * GIGABYTE + tenth, 0)
+        ticking.tick()
+    found = ticking.windows()["ethernet", "transmit"]
+    assert len(found) == 5
+    assert max(amount / seconds for seconds, amount in found) < 1.3 * GIGABYTE
+
+
 def test_what_is_no_longer_watched_is_closed_and_forgotten(tmp_path: Path) -> None:
     for address in (NIC, OTHER):
         NicTree(tmp_path, address).rdma(0, 0)
