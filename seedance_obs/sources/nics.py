@@ -111,7 +111,7 @@ class _Adapter:
     ) -> None:
         self._root = root
         self._address = address
-        self._shortest = max(shortest, 0.75 * refresh_seconds)
+        self._shortest = shortest
         self._monotonic = monotonic
         self._files = NicFiles()
         self._open: dict[NicCounter, _OpenCounter] = {}
