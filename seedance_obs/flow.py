@@ -55,7 +55,10 @@ class Flow:
     They do not overlap, and need not touch: what lies between two was not observed.
 
     Attributes:
-        source: How it is known: `counter`, `gpm`, `dcgm`, `throughput` or `sensor`.
+        source: How it is known: `counter`, `gpm`, `dcgm`, `throughput` or `sensor`, of which one is
+            to be believed. Of network adapters `rdma`, whose bytes may go to and from a GPU without
+            passing memory (GPUDirect), and `ethernet`, whose bytes may not: no byte is in both, so
+            the two add up.
     """
 
     channel: Channel

@@ -81,7 +81,7 @@ def read_nvswitch(_index: int, section: Section) -> NvSwitch:
 
 
 def read_named(_index: int, section: Section) -> Named:
-    """One entry of `nics` or `nvme`."""
+    """One entry of `nvme`."""
     return Named(section.text("name"), read_device(section))
 
 

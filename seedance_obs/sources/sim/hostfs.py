@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
 
+from seedance_obs.sources.sim.adapter_files import add_adapter, write_nics
 from seedance_obs.sources.sim.group_files import GroupFiles
 from seedance_obs.sources.sim.host_power import zones
 from seedance_obs.sources.sim.kernel_text import (
@@ -25,7 +26,10 @@ HOST_PID_NAMESPACE = "pid:[4026531836]"  # the number that every kernel gives it
 
 
 def write_sysfs(machine: Machine, root: Path) -> None:
-    """Write `root/sys`: the PCI tree with its links and attributes, and the NUMA nodes."""
+    """Write `root/sys`: the PCI tree with its links and attributes, and the NUMA nodes.
+
+    The counters of network adapters are as at the machine's epoch; `write_nics` moves them on.
+    """
     for gpu in machine.gpus:
         model = gpu.model
         link = (model.pcie_generation, model.pcie_width)
@@ -33,12 +37,12 @@ def write_sysfs(machine: Machine, root: Path) -> None:
     for switch in machine.nvswitches:
         _write_device(root, switch.device, (NVIDIA, 0x22A3, CLASS_NVSWITCH), (3, 2))
     for nic in machine.nics:
-        folder = _write_device(root, nic.device, (MELLANOX, 0x1021, CLASS_NIC), (5, 16))
-        (folder / "infiniband" / nic.name).mkdir(parents=True, exist_ok=True)
+        add_adapter(_write_device(root, nic.device, (MELLANOX, 0x1021, CLASS_NIC), (5, 16)), nic)
     for disk in machine.nvme:
         folder = _write_device(root, disk.device, (SAMSUNG, 0xA824, CLASS_NVME), (4, 4))
         (folder / "nvme" / disk.name).mkdir(parents=True, exist_ok=True)
     _write_numa_nodes(machine, root / "sys/devices/system/node")
+    write_nics(machine, root, 0.0)
 
 
 def _write_numa_nodes(machine: Machine, nodes: Path) -> None:

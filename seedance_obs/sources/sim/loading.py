@@ -7,6 +7,7 @@ from typing import TypeVar
 import yaml
 
 from seedance_obs.errors import UsageError
+from seedance_obs.sources.sim.adapters import read_adapter
 from seedance_obs.sources.sim.checks import check_machine
 from seedance_obs.sources.sim.description import Section
 from seedance_obs.sources.sim.hardware import (
@@ -93,7 +94,7 @@ def _machine(top: Section) -> Machine:
         tenants=_tenants(top),
         gpus=read_gpus(top),
         nvswitches=_each(top, "nvswitches", read_nvswitch),
-        nics=_each(top, "nics", read_named),
+        nics=_each(top, "nics", read_adapter),
         nvme=_each(top, "nvme", read_named),
         nvlinks=_each(top, "nvlinks", read_direct_links),
         hidden_switches=read_hidden_switches(top),

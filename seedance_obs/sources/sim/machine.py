@@ -69,6 +69,14 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkAdapter(Named):
+    """A network adapter with one port; its name is that of its RDMA device or its interface."""
+
+    rdma: bool = True  # InfiniBand; else Ethernet
+    gbits: int = 400  # per second, one way
+
+
+@dataclass(frozen=True, slots=True)
 class DirectNvLinks:
     """A bundle of NVLinks between two GPUs."""
 
@@ -195,7 +203,7 @@ class Machine:
     tenants: Mapping[str, int] = field(default_factory=dict)  # user name to uid
     gpus: tuple[Gpu, ...] = ()
     nvswitches: tuple[NvSwitch, ...] = ()
-    nics: tuple[Named, ...] = ()
+    nics: tuple[NetworkAdapter, ...] = ()
     nvme: tuple[Named, ...] = ()
     nvlinks: tuple[DirectNvLinks, ...] = ()
     hidden_switches: HiddenSwitches | None = None

@@ -1,4 +1,4 @@
-"""How far apart two GPUs of a machine are on PCIe, and what they may do to each other's memory.
+"""How far apart devices of a machine are on PCIe, and what GPUs may do to each other's memory.
 
 Worked out from the description alone: this is the truth that what reads it is tested against.
 """
@@ -23,7 +23,11 @@ def level(machine: Machine, one: int, other: int) -> int:
     """The nvmlGpuTopologyLevel_t between two GPUs."""
     if one == other:
         return INTERNAL
-    first, second = machine.gpus[one].device, machine.gpus[other].device
+    return level_between(machine, machine.gpus[one].device, machine.gpus[other].device)
+
+
+def level_between(machine: Machine, first: PciDevice, second: PciDevice) -> int:
+    """The same between any two different devices."""
     if first.path[0] != second.path[0]:
         near = len(machine.numa_cpus) == 1 or None not in (first.numa, second.numa)
         return NUMA_NODE if near and first.numa == second.numa else SYSTEM

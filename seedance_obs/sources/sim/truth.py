@@ -97,7 +97,7 @@ def truth(machine: Machine, t0: float, t1: float, *, step_s: float = STEP_S) -> 
     totals = []
     for board in boards(machine):
         total = 0.0
-        for middle, width in _steps(board, t0, t1, step_s):
+        for middle, width in steps(board, t0, t1, step_s):
             total += board.power_watts(middle) * width
             free = 1.0
             for run, use, part in _uses(board, middle, width):
@@ -111,7 +111,8 @@ def truth(machine: Machine, t0: float, t1: float, *, step_s: float = STEP_S) -> 
     return Truth(dict(runs), _by_tenant(machine, runs), unallocated, tuple(totals))
 
 
-def _steps(board: Board, t0: float, t1: float, step_s: float) -> Iterator[tuple[float, float]]:
+def steps(board: Board, t0: float, t1: float, step_s: float) -> Iterator[tuple[float, float]]:
+    """The middles and the widths of the steps from t0 to t1, or to the loss of a board."""
     end = min(t1, board.lost_at)
     if end <= t0:
         return
