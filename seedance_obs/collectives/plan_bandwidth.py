@@ -75,14 +75,9 @@ def tree_correction(protocol: Protocol, size_bytes: float) -> float:
     table = TREE_CORRECTION[protocol]
     place = log2(max(size_bytes, TREE_CORRECTION_FROM_BYTES) / TREE_CORRECTION_FROM_BYTES)
     if place >= len(table) - 1:
-        return table[-1] if place == len(table) - 1 else _beyond(table[-1], place - len(table) + 1)
+        return table[-1]
     low = floor(place)
     return table[low] + (place - low) * (table[low + 1] - table[low])
-
-
-def _beyond(last: float, doublings: float) -> float:
-    """From twice the last size on nothing is taken off; up to there straight, as elsewhere."""
-    return last + min(doublings, 1.0) * (1.0 - last)
 
 
 def _tree_bus(bottleneck_gbps: float, protocol: Protocol, group: Group, fabric: Fabric) -> float:
@@ -102,11 +97,12 @@ def _nvls(
     A GPU's link carries every head's channel once and its own twice (ncclTopoSearchTryNvls in
     src/graph/search.cc), so a head has one part in gpus + 1. All-reduces overlap their two halves.
     """
-    if fabric.architecture not in NVLS_EFFICIENCY or fabric.in_node is None:
+    efficiency = NVLS_EFFICIENCY.get(fabric.architecture) if fabric.architecture else None
+    if efficiency is None or fabric.in_node is None:
         return None
     heads = group.peers_in_node + 1
     carried = fabric.in_node / 1e9 * heads / (heads + 1)
-    carried *= NVLS_EFFICIENCY[fabric.architecture] * (heads - 1) / heads
+    carried *= efficiency * (heads - 1) / heads
     if collective is not Collective.ALL_REDUCE:
         return carried * (heads - 1) / heads
     carried *= 2

@@ -122,19 +122,19 @@ PLATEAU = 1.4
 PLATEAU_BEFORE_AMPERE = 1.9
 PLATEAU_BYTES = 64
 
-# treeCorrectionFactor: what is left of a tree's bandwidth at 64 B, 128 B, ... 512 MiB
+# treeCorrectionFactor: what is left of a tree's bandwidth at 64 B, 128 B, ... 1 GiB and beyond
 TREE_CORRECTION_FROM_BYTES = 64
 TREE_CORRECTION: Mapping[Protocol, tuple[float, ...]] = {
     Protocol.LL: (
         *(1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5),
-        *(0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0),
+        *(0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0),
     ),
     Protocol.LL128: (
         *(1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6),
-        *(0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0, 1.0),
+        *(0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0, 1.0, 1.0),
     ),
     Protocol.SIMPLE: (
         *(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5),
-        *(0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9),
+        *(0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9, 1.0),
     ),
 }
