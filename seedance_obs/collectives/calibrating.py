@@ -47,7 +47,8 @@ def curve_of_run(
         if seconds is not None and sample.size_bytes > 0:
             times[sample.size_bytes].append(seconds)
     points = tuple(Point(size, median(times[size])) for size in sorted(times))
-    origin = Origin(run.tool, run.library, run.gpu_model, measured_at)
+    buffers = "in place" if in_place else "out of place"
+    origin = Origin(run.tool, run.library, run.gpu_model, measured_at, buffers)
     try:
         return Curve(collective, group, points, link_class, origin)
     except ValueError as error:

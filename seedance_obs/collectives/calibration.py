@@ -3,7 +3,7 @@
 A calibration keeps the measured times and goes straight between them over the logarithms of size
 and time, so that an error of a tenth is a tenth from 8 bytes to 16 GiB. It is no line with a
 latency and a bandwidth: NCCL changes protocol and algorithm on the way, and the best such line
-misses the sizes in the middle of real measurements by a third and more.
+misses the sizes in the middle of real measurements by a third.
 """
 
 from bisect import bisect_left
@@ -16,7 +16,9 @@ from seedance_obs.collectives.collective import Collective, Group
 
 LEAST_SECONDS = 1e-7  # no kernel starts faster
 MOST_SECONDS = 1e4
-LEVEL = 1.1  # two neighbouring latencies or bandwidths so near to each other have settled
+LARGEST_BYTES = 1 << 60
+SETTLED = 1.1  # as far apart may latencies or bandwidths be at sizes twice as large
+TWICE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,22 @@ class Origin:
         library: The version of NCCL or RCCL.
         gpu_model: On which GPUs.
         measured_at: When, in ISO 8601.
+        buffers: `in place` or `out of place`.
     """
 
     tool: str | None = None
     library: str | None = None
     gpu_model: str | None = None
     measured_at: str | None = None
+    buffers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A time that a curve tells, and whether it lies beyond the sizes that were measured."""
+    """A time that a curve tells, and whether its size lies beyond those that were measured."""
 
     seconds: float
-    extrapolated: bool
+    extrapolated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,9 @@ class Curve:
         if len(self.points) < 2:
             raise ValueError(f"2 sizes or more are wanted, found {len(self.points)}")
         for point in self.points:
-            if point.size_bytes < 1:
-                raise ValueError(f"a size of 1 byte or more is wanted, found {point.size_bytes}")
+            if not 1 <= point.size_bytes <= LARGEST_BYTES:
+                wanted = f"sizes of 1 to {LARGEST_BYTES} bytes are wanted"
+                raise ValueError(f"{wanted}, found {point.size_bytes}")
             if not LEAST_SECONDS <= point.seconds <= MOST_SECONDS:
                 wanted = f"{LEAST_SECONDS:g} s to {MOST_SECONDS:g} s are wanted"
                 raise ValueError(f"{wanted}, found {point.seconds:g} for {point.size_bytes} bytes")
@@ -87,18 +92,29 @@ class Curve:
         """The time of a size: between the two measured sizes next to it, or beyond all of them.
 
         Beyond the smallest the time stays as it is, beyond the largest it grows with the size, in
-        either case only where the last two points agree that this is so within a tenth. Else None.
+        either case only where a measured size that is twice as far in agrees within a tenth. Else
+        None.
         """
-        first, last = self.points[0], self.points[-1]
-        if size_bytes < first.size_bytes:
-            settled = _near(first.seconds, self.points[1].seconds)
-            return Time(min(first.seconds, self.points[1].seconds), True) if settled else None
-        if size_bytes > last.size_bytes:
-            before = self.points[-2]
-            pace = last.seconds / last.size_bytes
-            settled = _near(pace, before.seconds / before.size_bytes)
-            return Time(pace * size_bytes, True) if settled else None
-        return Time(self._between(size_bytes), False)
+        if size_bytes < self.points[0].size_bytes:
+            return self._below()
+        if size_bytes > self.points[-1].size_bytes:
+            return self._above(size_bytes)
+        return Time(self._between(size_bytes))
+
+    def _below(self) -> Time | None:
+        first = self.points[0]
+        inner = [each for each in self.points if each.size_bytes >= TWICE * first.size_bytes]
+        if not inner or not _near(first.seconds, inner[0].seconds):
+            return None
+        return Time(first.seconds, extrapolated=True)
+
+    def _above(self, size_bytes: float) -> Time | None:
+        last = self.points[-1]
+        inner = [each for each in self.points if TWICE * each.size_bytes <= last.size_bytes]
+        pace = last.seconds / last.size_bytes
+        if not inner or not _near(pace, inner[-1].seconds / inner[-1].size_bytes):
+            return None
+        return Time(pace * size_bytes, extrapolated=True)
 
     def _between(self, size_bytes: float) -> float:
         place = bisect_left(self.points, size_bytes, key=lambda point: point.size_bytes)
@@ -148,4 +164,4 @@ def said(curve: Curve) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    return max(one, other) <= LEVEL * min(one, other)
+    return max(one, other) <= SETTLED * min(one, other)

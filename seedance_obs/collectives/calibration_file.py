@@ -3,10 +3,10 @@
     {"format": "seedance-collectives/1",
      "curves": [{"collective": "all_reduce", "gpus": 8, "nodes": 1, "link_class": "NV18",
                  "tool": "nccl-tests 2.17.6", "library": "2.28.7", "gpu_model": "NVIDIA H200",
-                 "measured_at": "2026-01-31T09:30:00Z",
+                 "measured_at": "2026-01-31T09:30:00Z", "buffers": "out of place",
                  "points": [[8, 0.0000213], [17179869184, 0.0669]]}]}
 
-Points are bytes and seconds. `link_class` and the four that say where a curve comes from are left
+Points are bytes and seconds. `link_class` and the five that say where a curve comes from are left
 out where unknown.
 """
 
@@ -17,7 +17,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import NoReturn
 
-from seedance_obs.collectives.calibration import Calibration, Curve, Origin, Point
+from seedance_obs.collectives.calibration import LARGEST_BYTES, Calibration, Curve, Origin, Point
 from seedance_obs.collectives.collective import Collective, Group
 from seedance_obs.errors import UsageError
 
@@ -111,7 +111,7 @@ def _points(where: str, value: object) -> tuple[Point, ...]:
 
 
 def _count(where: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_BYTES:
         _refuse(where, "a whole number above 0 is", repr(value))
     return value
 

@@ -26,7 +26,7 @@ class Cost:
     """The time of one operation, and what it rests on.
 
     Attributes:
-        seconds: From the last GPU's start to the last one's end.
+        seconds: From a start that all GPUs make together to the end of the last.
         why: One sentence for a person.
         choice: NCCL's plan and the others it had; None where the time was measured, since then
             nobody knows which it was.
@@ -61,10 +61,14 @@ class CollectiveModel:
         Raises:
             ValueError: the size is negative.
         """
-        choice = best(collective, size_bytes=size_bytes, group=group, fabric=fabric)
+        if size_bytes < 0:
+            raise ValueError(f"a size of 0 bytes or more is wanted, not {size_bytes}")
         measured = self._measured(collective, size_bytes, group, fabric.link_class)
-        if measured is not None or choice is None:
+        if measured is not None:
             return measured
+        choice = best(collective, size_bytes=size_bytes, group=group, fabric=fabric)
+        if choice is None:
+            return None
         return Cost(choice.plan.seconds, Basis.NCCL, choice.why, choice)
 
     def _measured(

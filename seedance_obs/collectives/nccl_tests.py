@@ -16,7 +16,7 @@ NOT_OURS = ("alltoallv", "hypercube")  # programs that measure what `Collective`
 PROGRAM = re.compile(r"\b(" + "|".join((*Collective, *NOT_OURS)) + r")_perf(?:_mpi)?\b")
 TOOL = re.compile(r"\b((?:nccl|rccl)-tests)\b:?\s+version:?\s+(\S+)", re.I)
 LIBRARY_CODE = re.compile(r"\b[nr]ccl-library=(\d+)")
-LIBRARY = re.compile(r"\b[NR]CCL version:? (\d+\.\d+\.\d+)")
+LIBRARY = re.compile(r"\b[NR]CCL version ?:? (\d+\.\d+\.\d+)")
 # What a run says first, in this order, each once.
 OPENINGS = (
     re.compile(r"#\s*[nr]ccl-tests version"),
@@ -70,7 +70,7 @@ def read_runs(text: str) -> tuple[Run, ...]:
     for line in lines:
         if reading.ends_before(line):
             runs.append(reading.run())
-            reading = _Reading(reading.program)
+            reading = _Reading(reading.latest_program)
         reading.read(line)
     runs.append(reading.run())
     return tuple(run for run in runs if run.samples)
@@ -88,7 +88,7 @@ class _Reading:
     """One run as far as it has been read."""
 
     def __init__(self, program: Collective | None = None) -> None:
-        self.program = program
+        self.latest_program = self._program = program
         self._tool: str | None = None
         self._library: str | None = None
         self._rows = RowReader()
@@ -118,7 +118,7 @@ class _Reading:
         gpus, nodes = _ranks(self._devices)
         models = {device.model for device in self._devices}
         return Run(
-            collective=self.program,
+            collective=self._program,
             gpus=gpus,
             nodes=nodes,
             gpu_model=(models.pop() or None) if len(models) == 1 else None,
@@ -148,8 +148,10 @@ class _Reading:
         return True
 
     def _names(self, line: str) -> None:
-        if not self._has_rows() and (found := PROGRAM.search(line)):
-            self.program = None if found[1] in NOT_OURS else Collective(found[1])
+        if found := PROGRAM.search(line):
+            self.latest_program = None if found[1] in NOT_OURS else Collective(found[1])
+            if not self._has_rows():
+                self._program = self.latest_program
         if found := TOOL.search(line):
             self._tool = f"{found[1].lower()} {found[2]}"
         if found := LIBRARY_CODE.search(line):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 LEFT_COLUMNS = ("size", "count", "type")
 BLOCK = ("time", "algbw", "busbw", "#wrong")
 WRONG = BLOCK[3]
+NUMBERS = (*BLOCK, "error")  # columns that hold no words; others may
 BANDWIDTHS = 2  # behind a time
 TYPES = r"u?int\d+|half|float|double|bfloat16|fp?8\w*"
 ROW = re.compile(rf"(?<![\w.#-])(\d+)[ \t]+(\d+)[ \t]+(?:{TYPES})[ \t](.*)$")
@@ -95,13 +96,12 @@ class RowReader:
         self._values = []
 
     def _add(self, words: Sequence[str]) -> None:
-        first_time = min(self._ends)
         for word in words[: len(self._layout.columns) - len(self._values)]:
             plain = word.rstrip("*")
             number = NUMBER.match(plain)
             if number is not None and number[0] == plain:
                 self._values.append(float(plain))
-            elif word == NOT_CHECKED or len(self._values) < first_time:
+            elif word == NOT_CHECKED or self._layout.columns[len(self._values)] not in NUMBERS:
                 self._values.append(None)
             else:
                 if number is not None and len(self._values) + 1 in self._ends:
