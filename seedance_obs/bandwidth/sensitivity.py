@@ -25,7 +25,7 @@ from seedance_obs.bandwidth.sensitivity_contrast import Contrast, contrast
 from seedance_obs.bandwidth.sensitivity_doubts import is_doubtful
 from seedance_obs.bandwidth.sensitivity_history import History
 
-LEAST_TO_DECIDE = 240  # windows: chance alone gives p <= 0.05 far too often in a quarter of them
+LEAST_TO_DECIDE = 240  # windows: in two hours there are bursts enough to judge by
 SIGNIFICANT = 0.05
 
 

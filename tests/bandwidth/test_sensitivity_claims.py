@@ -11,7 +11,7 @@ from seedance_obs.bandwidth.sensitivity import sensitivity
 from tests.bandwidth import simulated_pairs as sim
 
 MANY = 200  # pairs for what must hold of numbers
-SOME = 100  # for what must happen hardly ever, or nearly always
+SOME = 60  # for what must happen hardly ever, or nearly always
 
 
 def judged(scenario, pairs=SOME):

@@ -2,7 +2,7 @@
 
 Run by hand from the root of the repository: `python -m tests.bench.sensitivity [PAIRS]`.
 
-Each row is a scenario of `tests/bandwidth/simulated_pairs.py`, PAIRS of it (1000 if not said) with
+Each row is a scenario of `tests/bandwidth/simulated_pairs.py`, PAIRS of it (300 if not said) with
 fixed seeds: the share of pairs with each verdict, those with p <= 0.05 whatever the verdict, and
 the median, the 10th and the 90th percentile of the score.
 """
@@ -21,7 +21,7 @@ from seedance_obs.bandwidth.reading import Sensitivity
 from seedance_obs.bandwidth.sensitivity import sensitivity
 from tests.bandwidth import simulated_pairs as sim
 
-PAIRS = 1000
+PAIRS = 300
 VERDICTS = ("none", "significant", "association", "undecided")
 LEGEND = """
 In `falls, all used at once` neighbours take up, in the same window, each time, and never else, what
