@@ -1,4 +1,4 @@
-"""What the score and its verdict claim, over a hundred simulated pairs or two."""
+"""What the score and its verdict claim, over dozens or hundreds of simulated pairs each."""
 
 import random
 from dataclasses import replace
