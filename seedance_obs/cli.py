@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from seedance_obs import __version__
+from seedance_obs.cli_bandwidth import bandwidth
 from seedance_obs.cli_leaks import leaks
 from seedance_obs.cli_topology import topology
 from seedance_obs.errors import SeedanceError, UsageError
@@ -44,6 +45,7 @@ def main() -> None:
 
 main.add_command(topology)
 main.add_command(leaks)
+main.add_command(bandwidth)
 
 
 @main.group()

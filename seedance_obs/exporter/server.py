@@ -1,4 +1,4 @@
-"""The scrape target: /metrics, /leaks, health and an index page, on one small HTTP server."""
+"""The scrape target: /metrics, pages in JSON, health and an index, on one small HTTP server."""
 
 import gzip
 import logging
@@ -17,6 +17,7 @@ from prometheus_client.exposition import choose_encoder
 from seedance_obs import __version__
 from seedance_obs.config import split_address
 from seedance_obs.errors import UsageError
+from seedance_obs.exporter.bandwidth_page import bandwidth_page, why_no_bandwidth
 from seedance_obs.exporter.leaks_page import leaks_page, why_no_page
 from seedance_obs.exporter.view import GPU_LABELS, NodeView
 
@@ -128,14 +129,18 @@ class ScrapeServer(ThreadingHTTPServer):
                 encode, content_type = choose_encoder(accept)
                 return Answer(200, content_type, encode(self._registry))
             case "/leaks":
-                return _leaks(self._view(), self._monotonic())
+                view, now = self._view(), self._monotonic()
+                return _page(why_no_page(view), lambda: leaks_page(view, now))
+            case "/bandwidth":
+                view = self._view()
+                return _page(why_no_bandwidth(view), lambda: bandwidth_page(view))
             case "/-/healthy":
                 return _state(good=self._healthy(), name="healthy")
             case "/-/ready":
                 return _state(good=self._ready(), name="ready")
             case "/":
                 return Answer(200, "text/html; charset=utf-8", index_page(self._view()).encode())
-        return _text(404, "not here; try /metrics, /leaks, /-/healthy, /-/ready or /\n")
+        return _text(404, "not here; try /metrics, /leaks, /bandwidth, /-/healthy, /-/ready or /\n")
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is not an error of ours; anything else is."""
@@ -149,11 +154,10 @@ def _state(*, good: bool, name: str) -> Answer:
     return _text(200, f"{name}\n") if good else _text(503, f"not {name}\n")
 
 
-def _leaks(view: NodeView, now: float) -> Answer:
-    reason = why_no_page(view)
-    if reason is not None:
-        return Answer(503, "text/plain; charset=utf-8", f"{reason}\n".encode(), fresh=True)
-    return Answer(200, "application/json", leaks_page(view, now).encode(), fresh=True)
+def _page(why_none: str | None, page: Callable[[], str]) -> Answer:
+    if why_none is not None:
+        return Answer(503, "text/plain; charset=utf-8", f"{why_none}\n".encode(), fresh=True)
+    return Answer(200, "application/json", page().encode(), fresh=True)
 
 
 def _text(status: int, text: str) -> Answer:
@@ -175,6 +179,7 @@ th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px sol
 <h1>Seedance GPU exporter</h1>
 <p>Node <b>{node}</b>, version {version}: {seen} of {expected} GPUs seen.</p>
 <nav><a href="/metrics">/metrics</a><a href="/leaks">/leaks</a>
+<a href="/bandwidth">/bandwidth</a>
 <a href="/-/healthy">/-/healthy</a><a href="/-/ready">/-/ready</a></nav>
 <table><tr><th>Source<th>State</tr>{sources}</table>
 <div><table><tr><th>GPU<th>Model<th>PCI<th>NUMA<th>NVLink domain</tr>{gpus}</table></div>
