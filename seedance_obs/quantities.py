@@ -7,7 +7,6 @@ the contract are built from this one table.
 from dataclasses import dataclass
 
 NVML_FIRST = ("nvml", "dcgm")
-DCGM_ONLY = ("dcgm",)
 NVML_ONLY = ("nvml",)
 
 
@@ -64,16 +63,16 @@ _TABLE = (
     _ratio("remapped_rows_pending", NVML_FIRST),
     _ratio("remapped_rows_failed", NVML_FIRST),
     _ratio("mig_enabled", NVML_ONLY),
-    _ratio("engine_active_ratio", DCGM_ONLY),
-    _ratio("sm_active_ratio", DCGM_ONLY),
-    _ratio("sm_occupancy_ratio", DCGM_ONLY),
-    _ratio("tensor_active_ratio", DCGM_ONLY),
-    _ratio("dram_active_ratio", DCGM_ONLY),
-    _ratio("fp64_active_ratio", DCGM_ONLY),
-    _ratio("fp32_active_ratio", DCGM_ONLY),
-    _ratio("fp16_active_ratio", DCGM_ONLY),
-    Quantity("pcie_transmit_bytes_per_second", DCGM_ONLY, high=1e12),
-    Quantity("pcie_receive_bytes_per_second", DCGM_ONLY, high=1e12),
+    _ratio("engine_active_ratio", NVML_FIRST),
+    _ratio("sm_active_ratio", NVML_FIRST),
+    _ratio("sm_occupancy_ratio", NVML_FIRST),
+    _ratio("tensor_active_ratio", NVML_FIRST),
+    _ratio("dram_active_ratio", NVML_FIRST),
+    _ratio("fp64_active_ratio", NVML_FIRST),
+    _ratio("fp32_active_ratio", NVML_FIRST),
+    _ratio("fp16_active_ratio", NVML_FIRST),
+    Quantity("pcie_transmit_bytes_per_second", NVML_FIRST, high=1e12),
+    Quantity("pcie_receive_bytes_per_second", NVML_FIRST, high=1e12),
     Quantity("pcie_transmit_bytes", NVML_ONLY, high=2**63),
     Quantity("pcie_receive_bytes", NVML_ONLY, high=2**63),
     Quantity("nvlink_transmit_bytes", NVML_ONLY, high=2**63),

@@ -50,7 +50,7 @@ nvmlReturn_t nvmlShutdown(void)
 {
     if (references == 0)
         return NVML_ERROR_UNINITIALIZED;
-    if (open_event_sets > 0)
+    if (open_event_sets > 0 || open_samples > 0)
         return NVML_ERROR_IN_USE; /* stricter than the driver, which forgives it */
     if (--references == 0)
         name_handles("stale%u", "stale%u/%d");

@@ -13,6 +13,9 @@
  *                                                     all samples; the call leaves out the older
  *   nvmlDeviceGetVgpuUtilization gpu0 0 = 0 1 3001:1700000000166666:93:52:0:0
  *   nvmlVgpuInstanceGetUUID - 3001 = 0 c0ffee00-...   asked of a vGPU, not of a device
+ *   nvmlGpmSampleGet gpu0 = 0 3 0:47.5 2:930 20:11900
+ *                                                     seconds under 0, then what each metric has
+ *                                                     come to; `nvmlGpmMigSampleGet gpu0 2` alike
  *   nvmlEventSetWait - 0 = 0 gpu3 79                  the first event, the second is "- 1"
  *   nvmlDeviceGetUUID gpu7 = hang                     the call never returns
  *
@@ -50,6 +53,7 @@ char *next_item(char **position);
 nvmlReturn_t take_numbers(const char *values, unsigned long long *numbers, int count);
 nvmlReturn_t copy_text(const char *text, char *target, unsigned int length);
 
+extern int open_samples; /* of GPM, allocated and not freed */
 extern int references; /* how often nvmlInit was called without nvmlShutdown */
 
 #endif

@@ -65,10 +65,11 @@ LINK_FIELDS = (146, 164, 165, 166)
 C2C_LINKS = range(11)
 GPU_CALLS_WITH_ARGUMENTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("nvmlDeviceGetTemperature", (0,)),
+    *(("nvmlDeviceGetPcieThroughput", (counter,)) for counter in (0, 1)),
     *(("nvmlDeviceGetClockInfo", (clock,)) for clock in range(4)),
     *(("nvmlDeviceGetTotalEccErrors", (error, scope)) for error in (0, 1) for scope in (0, 1)),
     *(("nvmlDeviceGetMaxClockInfo", (clock,)) for clock in range(4)),
-    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170, 197, 198)),
+    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170, 186, 197, 198)),
     *(("nvmlDeviceGetFieldValues", (field | ALL_LINKS << 32,)) for field in (138, 139)),
     *(("nvmlDeviceGetGpuInstanceProfileInfo", (profile,)) for profile in range(7)),
     *(

@@ -136,6 +136,7 @@ DEVICE_ANSWERS: Mapping[str, Callable[..., Plain]] = {
     "nvmlDeviceGetCurrPcieLinkGeneration": plain,
     "nvmlDeviceGetCurrPcieLinkWidth": plain,
     "nvmlDeviceGetPcieReplayCounter": plain,
+    "nvmlDeviceGetPcieThroughput": plain,
     "nvmlDeviceGetTotalEccErrors": plain,
     "nvmlDeviceGetRemappedRows": plain,
     "nvmlDeviceGetMigMode": plain,

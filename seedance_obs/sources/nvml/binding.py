@@ -18,6 +18,7 @@ from seedance_obs.sources.nvml.answers import (
     plain,
     platform_info,
 )
+from seedance_obs.sources.nvml.driver_gpm import GpmSamples
 from seedance_obs.sources.nvml.driver_samples import process_samples, vgpu_answer, vgpu_samples
 from seedance_obs.sources.nvml.library import (
     ARGUMENT_VERSION_MISMATCH,
@@ -84,7 +85,8 @@ _SPELLINGS = {
 class PynvmlLibrary:
     """The NVML of this machine; `nvmlInit` must be the first call.
 
-    Not for threads: the event set and the handles belong to one caller.
+    Threads may ask at once, if not the same. While one initialises or shuts down, none may ask;
+    events and MIG devices belong to one caller.
     """
 
     def __init__(self) -> None:
@@ -93,6 +95,7 @@ class PynvmlLibrary:
         self._pynvml: Any = pynvml
         self._handles: dict[str, Any] = {}
         self._event_set: Any = None
+        self._gpm = GpmSamples(self._code)
         self._special: dict[str, Callable[[str | None, tuple[int, ...]], Plain]] = {
             "nvmlInit": self._init,
             "nvmlShutdown": self._shutdown,
@@ -105,6 +108,7 @@ class PynvmlLibrary:
             "nvmlDeviceGetTopologyNearestGpus": self._nearest_gpus,
             "nvmlDeviceGetProcessUtilization": self._process_samples,
             "nvmlDeviceGetVgpuUtilization": self._vgpu_samples,
+            "nvmlGpmMetricsGet": self._gpm_metrics,
         }
 
     def call(self, function: str, device: str | None = None, *args: int) -> Plain:
@@ -153,6 +157,9 @@ class PynvmlLibrary:
         return implementation(*args)
 
     def _handle(self, device: str | None) -> Any:
+        known = self._handles.get(device or "")
+        if known is not None:
+            return known
         board, index, instance = _parsed(device)
         name = board if instance is None else f"{board}/mig{instance}"
         if name not in self._handles and instance is not None:
@@ -167,6 +174,7 @@ class PynvmlLibrary:
         return None
 
     def _shutdown(self, _device: str | None, _args: tuple[int, ...]) -> Plain:
+        self._gpm.free()
         self._handles.clear()
         event_set, self._event_set = self._event_set, None
         try:
@@ -248,6 +256,14 @@ class PynvmlLibrary:
 
     def _vgpu_samples(self, device: str | None, args: tuple[int, ...]) -> Plain:
         return vgpu_samples(self._code, self._handle(device), *args)
+
+    def _gpm_metrics(self, device: str | None, args: tuple[int, ...]) -> Plain:
+        board, _, mig = _parsed(device)
+        handle = self._handle(board)
+        if mig is None:
+            return self._gpm.means(board, handle, args)
+        instance = self._invoke("nvmlDeviceGetGpuInstanceId", self._handle(device))
+        return self._gpm.means(board, handle, args, instance=int(instance))
 
     def _nearest_gpus(self, device: str | None, args: tuple[int, ...]) -> Plain:
         found = self._invoke("nvmlDeviceGetTopologyNearestGpus", self._handle(device), *args)

@@ -43,6 +43,11 @@ device at index 2 of GPU 0. Shapes of the answers that are not one number or one
 - `nvmlDeviceGetFieldValues(field, ...)`: a list, one per field, of `{"fieldId", "scopeId",
   "nvmlReturn", "value": number or null}`; a field is its id, or `id | scope << 32` where it is
   asked of one link; the scope 2**32 - 1 is all links together
+- `nvmlDeviceGetPcieThroughput(counter)`: KB/s over the last 20 ms, for which the call blocks;
+  counter 0 is transmitted, 1 received
+- `nvmlGpmMetricsGet(metric, ...)` of a board or a MIG device: a list, one per NVML_GPM_METRIC_*, of
+  its mean (percent or MiB/s) since the call before for this device and these metrics, or null; all
+  null in the first call, which only takes a sample. Who calls leaves more than 100 ms between two
 - `nvmlEventSetWait` (no device): the next pending XID `{"device": "gpu3", "xid": 79}`; never
   blocks, and raises TIMEOUT when nothing is pending
 """
@@ -101,7 +106,7 @@ class NvmlError(Exception):
 
 
 class NvmlLibrary(Protocol):
-    """Anything that answers NVML calls."""
+    """Anything that answers NVML calls, from two threads too if they do not ask the same."""
 
     def call(self, function: str, device: str | None = None, *args: int) -> Plain:
         """Answer one call.

@@ -1,13 +1,15 @@
 """The MIG devices of a board: which there are, how large, and how much of the board each is."""
 
 import re
+from collections import Counter
+from dataclasses import replace
 
 from seedance_obs.identity import canonical_uuid
 from seedance_obs.sources.nvml.asking import optional
 from seedance_obs.sources.nvml.board import Board
 from seedance_obs.sources.nvml.calls import Calls
 from seedance_obs.sources.nvml.library import NvmlLibrary
-from seedance_obs.sources.nvml.reads import MEMORY_READS
+from seedance_obs.sources.nvml.reads import ACTIVITY_READS, MEMORY_READS
 from seedance_obs.sources.readings import MigReadings
 
 MAX_SLICES = 8
@@ -34,7 +36,24 @@ def read_mig_devices(calls: Calls, board: Board) -> list[tuple[str, MigReadings]
         instance = optional(calls.library, "nvmlDeviceGetGpuInstanceId", device)
         if isinstance(instance, int):
             found.append((device, _read_mig_device(calls, board, device, instance)))
-    return found
+    return _with_activity(calls, board, found)
+
+
+def _with_activity(
+    calls: Calls, board: Board, found: list[tuple[str, MigReadings]]
+) -> list[tuple[str, MigReadings]]:
+    """Each with what GPM says of its GPU instance, if it does not share that with another."""
+    sharing = Counter(readings.gpu_instance for _, readings in found)
+    return [
+        (device, replace(readings, values={**readings.values, **_activity(calls, board, device)}))
+        if sharing[readings.gpu_instance] == 1
+        else (device, readings)
+        for device, readings in found
+    ]
+
+
+def _activity(calls: Calls, board: Board, device: str) -> dict[str, float]:
+    return dict(calls.values(board, ACTIVITY_READS, device=device))
 
 
 def _read_mig_device(calls: Calls, board: Board, device: str, instance: int) -> MigReadings:

@@ -9,17 +9,21 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.flow import Flow
 from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.asking import DRIVER_GONE, NEVER_AGAIN, integer, optional
 from seedance_obs.sources.nvml.board import Board, describe
 from seedance_obs.sources.nvml.calls import Calls
+from seedance_obs.sources.nvml.fast import FastReader
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
+from seedance_obs.sources.nvml.mean_rates import MeanRates
 from seedance_obs.sources.nvml.mig import read_board_slices, read_mig_devices
 from seedance_obs.sources.nvml.pairs import Pairs
 from seedance_obs.sources.nvml.processes import read_processes
-from seedance_obs.sources.nvml.reads import BOARD_READS, WRAPPING
+from seedance_obs.sources.nvml.reads import ACTIVITY_READS, BOARD_READS, COUNTER_READS, WRAPPING
 from seedance_obs.sources.nvml.samples import PID_MAX, SampleReader
 from seedance_obs.sources.nvml.vgpus import read_vgpus, vgpu_samples
 from seedance_obs.sources.nvml.wrapping import Unwrapped
@@ -47,12 +51,20 @@ ADVICE = {
 
 
 class NvmlReader:
-    """Reads a whole node through one NVML library; `read` is one pass."""
+    """Reads a whole node through one NVML library; `read` is one pass.
+
+    `fast` reads the same library between the passes, whose snapshots take its windows along.
+    """
 
     def __init__(
-        self, library: NvmlLibrary, *, monotonic: Callable[[], float] = time.monotonic
+        self,
+        library: NvmlLibrary,
+        *,
+        fast: FastReader | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._library = library
+        self._fast = fast
         self._monotonic = monotonic
         self._boards: dict[int, Board] = {}
         self._pairs = Pairs()
@@ -63,7 +75,8 @@ class NvmlReader:
         self._calls = Calls(library)
         self._process_samples = SampleReader("nvmlDeviceGetProcessUtilization", "pid", PID_MAX)
         self._vgpu_samples = vgpu_samples()
-        self._unwrapped = Unwrapped()
+        self._unwrapped = Unwrapped() if fast is None else fast.unwrapped
+        self._rates = MeanRates()
         self._early_xids: list[Xid] = []
 
     def start(self) -> None:
@@ -100,6 +113,7 @@ class NvmlReader:
         gpus = tuple(self._read_gpus())
         pairs = self._read_pairs()
         xids = (*self._early_xids, *self._drain_events())
+        flows = self._take_flows()
         return SourceSnapshot(
             source="nvml",
             taken_at=self._monotonic(),
@@ -108,7 +122,17 @@ class NvmlReader:
             versions=self._versions,
             dropped=dict(self._calls.dropped),
             pairs=pairs,
+            flows=flows,
         )
+
+    def _take_flows(self) -> tuple[Flow, ...]:
+        if self._fast is None:
+            return ()
+        self._fast.watch(tuple(self._boards.values()))
+        dropped = self._fast.take_dropped()
+        if dropped:
+            self._calls.dropped["windows_not_taken"] += dropped
+        return self._fast.take()
 
     def _read_gpus(self) -> Iterator[GpuReadings]:
         for index in range(self._count):
@@ -117,8 +141,7 @@ class NvmlReader:
             except NvmlError as error:
                 if error.code in DRIVER_GONE:
                     raise _unavailable(error) from error
-                self._boards.pop(index, None)
-                self._pairs.forget(index)
+                self._forget_board(index)
                 self._calls.dropped[error.name] += 1
 
     def _read_pairs(self) -> tuple[GpuPair, ...]:
@@ -146,8 +169,11 @@ class NvmlReader:
             # Indices mean other boards now, and handles of the old ones must not be kept. The
             # events of the old ones go with the handles: take them first.
             self._early_xids = list(self._drain_events())
-            self._library.call("nvmlShutdown")
-            self._library.call("nvmlInit")
+            with nullcontext() if self._fast is None else self._fast.quiet():
+                self._library.call("nvmlShutdown")
+                self._library.call("nvmlInit")
+            self._unwrapped.restart()
+            self._rates.forget()
             count = integer(self._library.call("nvmlDeviceGetCount"))
             self._forget_boards()
         if self._passes % STATIC_PASSES == 0:
@@ -159,6 +185,14 @@ class NvmlReader:
         self._boards.clear()
         self._pairs.forget()
 
+    def _forget_board(self, index: int) -> None:
+        self._boards.pop(index, None)
+        self._pairs.forget(index)
+        uuid = self._uuids.get(f"gpu{index}")
+        if uuid is not None:
+            self._unwrapped.restart(uuid)
+            self._rates.forget(uuid)
+
     def _read_gpu(self, index: int) -> GpuReadings:
         board = self._boards.get(index)
         if board is None:
@@ -167,8 +201,8 @@ class NvmlReader:
         values = dict(board.maxima)
         self._read_mig_mode(board, values)
         values.update(self._calls.values(board, BOARD_READS))
-        for name in values.keys() & set(WRAPPING):
-            values[name] = self._unwrapped.total(board.uuid, name, int(values[name]))
+        values.update(self._read_counters(board))
+        values.update(self._calls.values(board, ACTIVITY_READS))
         devices = read_mig_devices(self._calls, board) if board.mig else []
         return GpuReadings(
             uuid=board.uuid,
@@ -186,6 +220,19 @@ class NvmlReader:
             mig_slices=read_board_slices(self._calls, board) if board.mig else None,
             vgpus=read_vgpus(self._calls, board, self._vgpu_samples, self._monotonic()),
         )
+
+    def _read_counters(self, board: Board) -> dict[str, float]:
+        """Byte counters that go on where they wrap, with their rates since the pass before."""
+        with self._unwrapped.lock:
+            values = dict(self._calls.values(board, COUNTER_READS))
+            at = self._monotonic()
+            for name in values.keys() & set(WRAPPING):
+                values[name] = self._unwrapped.total(board.uuid, name, int(values[name]))
+        for name in values.keys() & set(WRAPPING):
+            rate = self._rates.per_second(board.uuid, name, values[name], at)
+            if rate is not None:
+                values[f"{name}_per_second"] = rate
+        return values
 
     def _read_mig_mode(self, board: Board, values: dict[str, float]) -> None:
         mode = self._calls.ask(board, "nvmlDeviceGetMigMode")

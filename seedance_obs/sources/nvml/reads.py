@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from seedance_obs.sources.nvml.gpm import ACTIVITY_METRICS
 from seedance_obs.sources.nvml.library import Plain
 
 Taken: TypeAlias = Iterator[tuple[str, float]]
@@ -60,14 +61,16 @@ def _fields(function: str, quantities: Mapping[str, str], *, unit: Unit = _as_is
     return Read(function, (), frozenset(quantities.values()), take)
 
 
-def _places(function: str, *quantities: str, unit: Unit = _as_is) -> Read:
+def _places(
+    function: str, *quantities: str, args: tuple[int, ...] = (), unit: Unit = _as_is
+) -> Read:
     def take(answer: Plain) -> Taken:
         parts = answer if isinstance(answer, list | tuple) else ()
         for quantity, value in zip(quantities, parts, strict=False):
             if isinstance(value, int | float):
                 yield quantity, unit(value)
 
-    return Read(function, (), frozenset(quantities), take)
+    return Read(function, args, frozenset(quantities), take)
 
 
 def _field_values(*asked: tuple[int, str, Unit]) -> Read:
@@ -113,6 +116,25 @@ MEMORY_READS = (
     ),
 )
 
+ACTIVITY_READS = (
+    _places(
+        "nvmlGpmMetricsGet",
+        *ACTIVITY_METRICS.values(),
+        args=tuple(ACTIVITY_METRICS),
+        unit=_percent,
+    ),
+)
+
+COUNTER_READS = (
+    _field_values(  # NVML_FI_DEV_MEMORY_TEMP, ..._PCIE_COUNT_*_BYTES, ..._NVLINK_THROUGHPUT_DATA_*
+        (82, "temperature_memory_celsius", _as_is),
+        (197, "pcie_transmit_bytes", _as_is),
+        (198, "pcie_receive_bytes", _as_is),
+        (138 | ALL_LINKS, "nvlink_transmit_bytes", _kibi),
+        (139 | ALL_LINKS, "nvlink_receive_bytes", _kibi),
+    ),
+)
+
 BOARD_READS = (
     _fields(
         "nvmlDeviceGetUtilizationRates",
@@ -126,13 +148,6 @@ BOARD_READS = (
     _number("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", unit=_milli),
     _number("energy_mj", "nvmlDeviceGetTotalEnergyConsumption"),
     _number("temperature_gpu_celsius", "nvmlDeviceGetTemperature", 0),
-    _field_values(  # NVML_FI_DEV_MEMORY_TEMP, ..._PCIE_COUNT_*_BYTES, ..._NVLINK_THROUGHPUT_DATA_*
-        (82, "temperature_memory_celsius", _as_is),
-        (197, "pcie_transmit_bytes", _as_is),
-        (198, "pcie_receive_bytes", _as_is),
-        (138 | ALL_LINKS, "nvlink_transmit_bytes", _kibi),
-        (139 | ALL_LINKS, "nvlink_receive_bytes", _kibi),
-    ),
     _number("clock_graphics_hertz", "nvmlDeviceGetClockInfo", 0, unit=_mega),
     _number("clock_sm_hertz", "nvmlDeviceGetClockInfo", 1, unit=_mega),
     _number("clock_memory_hertz", "nvmlDeviceGetClockInfo", 2, unit=_mega),

@@ -22,6 +22,7 @@ class NvmlSource:
     """The driver, read through a worker process that is killed when it misses its deadline.
 
     `release_file`: while it exists, no worker runs and no driver handle is held.
+    `fast_interval_seconds`: how often the worker reads what bursts, None for never.
     """
 
     name = "nvml"
@@ -33,12 +34,14 @@ class NvmlSource:
         start_deadline_seconds: float,
         deadline_seconds: float,
         release_file: Path | None = None,
+        fast_interval_seconds: float | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._library = library
         self._start_deadline_seconds = start_deadline_seconds
         self._deadline_seconds = deadline_seconds
         self._release_file = release_file
+        self._fast_interval_seconds = fast_interval_seconds
         self._monotonic = monotonic
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -116,10 +119,14 @@ class NvmlSource:
                 "started until one ends; this node's driver needs a reset or a reboot"
             )
         ours, theirs = Pipe()
+        fast = self._fast_interval_seconds
         with theirs:
             self._process = subprocess.Popen(
                 python_command(
-                    "seedance_obs.sources.nvml.worker", str(theirs.fileno()), self._library
+                    "seedance_obs.sources.nvml.worker",
+                    str(theirs.fileno()),
+                    self._library,
+                    *(() if fast is None else (str(fast),)),
                 ),
                 env=python_environment(),
                 stdin=subprocess.DEVNULL,

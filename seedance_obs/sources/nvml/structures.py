@@ -127,3 +127,42 @@ class PlatformInfo2(PlatformInfo1):
     """nvmlPlatformInfo_v2_t."""
 
     _number_ = 2
+
+
+class GpmSupport(ctypes.Structure):
+    """nvmlGpmSupport_t, whose version is a plain number."""
+
+    _fields_ = (("version", ctypes.c_uint), ("isSupportedDevice", ctypes.c_uint))
+
+    def __init__(self) -> None:
+        super().__init__(version=1)
+
+
+class GpmMetric(ctypes.Structure):
+    """nvmlGpmMetric_t; its last three members are texts about the metric."""
+
+    _fields_ = (
+        ("metricId", ctypes.c_uint),
+        ("nvmlReturn", ctypes.c_uint),
+        ("value", ctypes.c_double),
+        ("shortName", ctypes.c_void_p),
+        ("longName", ctypes.c_void_p),
+        ("unit", ctypes.c_void_p),
+    )
+
+
+class GpmMetricsGet(ctypes.Structure):
+    """nvmlGpmMetricsGet_t, which asks for `metrics`, with more room than any header has so far."""
+
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        ("numMetrics", ctypes.c_uint),
+        ("sample1", ctypes.c_void_p),
+        ("sample2", ctypes.c_void_p),
+        ("metrics", GpmMetric * 512),
+    )
+
+    def __init__(self, *metrics: int) -> None:
+        super().__init__(version=1, numMetrics=len(metrics))
+        for place, metric in enumerate(metrics):
+            self.metrics[place].metricId = metric

@@ -17,6 +17,7 @@ from seedance_obs.sources.nvml.library import (
     Plain,
 )
 from seedance_obs.sources.sim.board_answers import BOARD_ANSWERS, BOARD_UNSUPPORTED_IN_MIG_MODE
+from seedance_obs.sources.sim.gpm_answers import GPM, THROUGHPUT_ANSWERS, GpmAnswers
 from seedance_obs.sources.sim.link_answers import LINK_ANSWERS, LINKS_UNSUPPORTED_IN_MIG_MODE
 from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.mig_answers import MIG_ANSWERS, PROFILE_ANSWERS
@@ -24,7 +25,14 @@ from seedance_obs.sources.sim.physics import boards
 from seedance_obs.sources.sim.place_answers import PLACE_ANSWERS
 from seedance_obs.sources.sim.use_answers import USE_ANSWERS, USE_UNSUPPORTED_IN_MIG_MODE
 
-ANSWERS = {**BOARD_ANSWERS, **LINK_ANSWERS, **PLACE_ANSWERS, **PROFILE_ANSWERS, **USE_ANSWERS}
+ANSWERS = {
+    **BOARD_ANSWERS,
+    **LINK_ANSWERS,
+    **PLACE_ANSWERS,
+    **PROFILE_ANSWERS,
+    **THROUGHPUT_ANSWERS,
+    **USE_ANSWERS,
+}
 UNSUPPORTED_IN_MIG_MODE = (
     BOARD_UNSUPPORTED_IN_MIG_MODE | LINKS_UNSUPPORTED_IN_MIG_MODE | USE_UNSUPPORTED_IN_MIG_MODE
 )
@@ -54,6 +62,7 @@ class SimNvml:
         self._initialized = False
         self._events_until = float("inf")
         self._events: list[tuple[int, int]] = []
+        self._gpm = GpmAnswers()
 
     def call(self, function: str, device: str | None = None, *args: int) -> Plain:
         """Answer one NVML call; see `NvmlLibrary`.
@@ -88,6 +97,7 @@ class SimNvml:
             raise NvmlError(LIBRARY_NOT_FOUND)
         self._initialized = function == "nvmlInit"
         self._events = []
+        self._gpm = GpmAnswers()
         self._events_until = self._now()
 
     def _system(self, function: str) -> Plain:
@@ -102,7 +112,7 @@ class SimNvml:
             return len(self._boards)
         if function == "nvmlEventSetWait":
             return self._next_event()
-        known = function in ANSWERS or function in MIG_ANSWERS
+        known = function == GPM or function in ANSWERS or function in MIG_ANSWERS
         raise NvmlError(INVALID_ARGUMENT if known else FUNCTION_NOT_FOUND)
 
     def _next_event(self) -> Plain:
@@ -129,6 +139,8 @@ class SimNvml:
             raise NvmlError(GPU_IS_LOST)
         if instance is not None and instance >= len(board.gpu.mig):
             raise NvmlError(NOT_FOUND)
+        if function == GPM:
+            return self._gpm.means(board, instance, now, args)
         if function not in ANSWERS and function not in MIG_ANSWERS:
             raise NvmlError(FUNCTION_NOT_FOUND)
         if instance is not None:

@@ -221,11 +221,17 @@ class Board:
 
         `of` names a part in `Kind` (such as `tensor`), in that part's unit; None is plain activity.
         """
+        return self.mean_ratio(t - BUSY_WINDOW_S, t, mig=mig, of=of)
+
+    def mean_ratio(
+        self, start: float, end: float, *, mig: int | None = None, of: str | None = None
+    ) -> float:
+        """The mean activity from one moment to a later one, as `busy_ratio` has it."""
         total = 0.0
         for held in self._on(mig):
             weight = held.weight if mig is None else held.workload.share
             factor = 1.0 if of is None else float(getattr(held.kind, of))
-            total += weight * factor * _mean(held, t, BUSY_WINDOW_S)
+            total += weight * factor * _mean(held, end, end - start)
         return total
 
     def memory_used_mib(self, t: float, *, mig: int | None = None) -> int:
