@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seedance_obs.flow import Channel
+
 THRESHOLDS = (0.5, 0.8, 0.95)  # of capacity: from where a channel or segment counts as busy
 
 
@@ -130,14 +132,14 @@ class Nic:
 class NodeBandwidth:
     """The fast loops' picture of a node.
 
-    `channels` are by device, medium and direction, as `flow.Channel` names them; `stuck` names of
-    some the source that is not believed, since it stands at 0 while another moves.
+    `stuck` names of some channels the source that is not believed, since it stands at 0 while
+    another moves.
     """
 
-    channels: Mapping[tuple[str, str, str], ChannelReading] = field(default_factory=dict)
+    channels: Mapping[Channel, ChannelReading] = field(default_factory=dict)
     nics: tuple[Nic, ...] = ()
     segments: tuple[SegmentReading, ...] = ()
     tenants: tuple[TenantReading, ...] = ()
     sensitivities: tuple[TenantSensitivity, ...] = ()
     window_seconds: float = 0.0
-    stuck: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    stuck: Mapping[Channel, str] = field(default_factory=dict)

@@ -60,6 +60,7 @@ class ProgressWatch:
 
         None where nobody looked, or where what it did could not be told.
         """
+        window: Mapping[tuple[str, str], _Sums]
         window = self._windows.get(round(start / self._window_seconds), {})
         found = [window[uuid, tenant] for uuid in gpus if (uuid, tenant) in window]
         looks = sum(sums.looks for sums in found)

@@ -32,6 +32,8 @@ from seedance_obs.topology.naming import number_list
 from seedance_obs.topology.near_nics import near_gpus
 from seedance_obs.topology.segments import Segment, segments
 
+SILENT_SECONDS = 60.0  # what a channel told before is neither its mean nor its peak any more
+
 
 class BandwidthWatch:
     """What the fast loops have seen of a node.
@@ -118,7 +120,7 @@ class BandwidthWatch:
                     window, self._members.get((window.segment.kind, window.segment.name), ())
                 )
             self._scores.advance(now)
-            self.view = self._as_view()
+            self.view = self._as_view(now)
 
     def _taken(self, now: float) -> list[Flow]:
         """The flows since the last time that are believed; those of adapters by protocol."""
@@ -160,9 +162,13 @@ class BandwidthWatch:
         near = (uuid for nic in segment.nics for uuid in self._nearest.get(nic, ()))
         return segment.gpus or tuple(dict.fromkeys(near))
 
-    def _as_view(self) -> NodeBandwidth:
+    def _as_view(self, now: float) -> NodeBandwidth:
         return NodeBandwidth(
-            channels={channel: meter.reading() for channel, meter in self._meters.items()},
+            channels={
+                channel: meter.reading()
+                for channel, meter in self._meters.items()
+                if now - (meter.told_until or 0.0) <= SILENT_SECONDS
+            },
             nics=tuple(map(_nic, self._near)),
             segments=self._segments.readings(),
             tenants=self._segments.tenants(),
