@@ -66,8 +66,7 @@ def read_runs(text: str) -> tuple[Run, ...]:
     """
     runs = []
     reading = _Reading()
-    lines = text.splitlines(keepends=True)
-    for line in lines:
+    for line in text.splitlines():
         if reading.ends_before(line):
             runs.append(reading.run())
             reading = _Reading(reading.latest_program)
@@ -103,14 +102,14 @@ class _Reading:
         return opening is not None and (opening <= self._opened or self._has_rows())
 
     def read(self, line: str) -> None:
-        payload = PREFIX.sub("", line).rstrip("\r\n")
+        payload = PREFIX.sub("", line)
         layout = layout_of(payload.partition("#")[2].split())
         if layout is not None:
             self._rows.finish()
             self._earlier += self._rows.samples
             self._rows = RowReader(layout)
         elif not self._comment(payload):
-            self._rows.read(payload, whole=line.endswith(("\n", "\r")))
+            self._rows.read(payload)
         self._names(payload)
 
     def run(self) -> Run:

@@ -76,15 +76,14 @@ class RowReader:
         self._values: list[float | None] = []
         self.samples: list[Sample] = []
 
-    def read(self, line: str, *, whole: bool = True) -> None:
-        """Takes in one line; `whole` is false for a last one that may have been cut."""
+    def read(self, line: str) -> None:
+        """Takes in one line."""
         found = ROW.search(line)
         if found:
             self.finish()
             self._size = int(found[1])
         if self._size is not None:
-            words = (found[3] if found else line).split()
-            self._add(words if whole else words[:-1])
+            self._add((found[3] if found else line).split())
 
     def finish(self) -> None:
         """Keeps what there is of the latest row, if it has a time."""
@@ -111,7 +110,7 @@ class RowReader:
             self.finish()
 
     def _time(self, place: int) -> float | None:
-        """A time in seconds, once both bandwidths behind it show that it is whole."""
+        """A time in seconds, once both bandwidths behind it show that it was not cut short."""
         if len(self._values) <= place + BANDWIDTHS:
             return None
         time_us = self._values[place]

@@ -60,6 +60,8 @@ def test_ll_is_capped_by_the_gpu_in_a_node_and_by_the_cpu_beyond():
 def test_a_tree_passes_everything_up_and_down():
     assert all_reduce_gbps(TREE, SIMPLE) == 370.8 * 0.92 * 0.5 * 14 / 8
     assert all_reduce_gbps(TREE, LL128) == 370.8 * 0.92 * 7 / 9 * 0.5 * 14 / 8
+    two = 370.8 * 0.92 * 120 / 128 * 0.5 * 30 / 16
+    assert all_reduce_gbps(TREE, LL128, group=Group(16, 2)) == two
 
 
 def test_nvls_reaches_what_a_dgx_with_nvlink_sharp_measures():
@@ -68,6 +70,28 @@ def test_nvls_reaches_what_a_dgx_with_nvlink_sharp_measures():
     assert found.plan.algorithm is NVLS
     busbw = bus_bandwidth(Collective.ALL_REDUCE, 1 << 34, found.plan.seconds, gpus=8)
     assert busbw / GB == pytest.approx(measured, rel=0.05)
+
+
+def test_nvls_by_generation_and_over_slow_adapters():
+    blackwell = Fabric(in_node=721.8 * GB, architecture=Architecture.BLACKWELL, nvls=True)
+    assert all_reduce_gbps(NVLS, SIMPLE, fabric=blackwell) == 721.8 * 8 / 9 * 0.74 * 7 / 8 * 2
+    slow = Fabric(in_node=370 * GB, between_nodes=100 * GB, architecture=Architecture.HOPPER)
+    assert all_reduce_gbps(NVLS_TREE, SIMPLE, group=Group(16, 2), fabric=slow) == 200
+    assert all_reduce_gbps(NVLS_TREE, SIMPLE, group=Group(32, 4), fabric=slow) == 100
+
+
+def test_nvls_gathers_without_overlap():
+    found = plan(
+        Collective.ALL_GATHER, NVLS, SIMPLE, size_bytes=1 << 40, group=EIGHT, fabric=HOPPER
+    )
+    gbps = (1 << 40) / found.transfer_seconds / GB
+    assert gbps == pytest.approx(370.8 * 8 / 9 * 0.85 * (7 / 8) ** 2)
+
+
+def test_an_all_to_all_is_as_slow_as_the_links_of_a_node_where_those_are_slower():
+    slow = Fabric(in_node=1 * GB, between_nodes=400 * GB)
+    found = best(Collective.ALL_TO_ALL, size_bytes=1 << 40, group=Group(16, 2), fabric=slow)
+    assert found.plan.transfer_seconds == pytest.approx((1 << 40) * 7 / 16 / GB)
 
 
 def test_an_all_to_all_between_nodes_is_as_slow_as_their_adapters():
@@ -101,6 +125,7 @@ def test_ll128_runs_over_nvlink_only_and_nvls_where_switches_reduce():
     assert (RING, LL128) not in ways(fabric_at(1 * GB, link_class="PIX"))
     assert (NVLS, SIMPLE) in ways(HOPPER)
     assert (NVLS_TREE, SIMPLE) in ways(HOPPER, Group(16, 2))
+    assert {algorithm for algorithm, _ in ways(HOPPER, Group(4, 4))} == {RING, TREE}
     for without in (
         Fabric(architecture=Architecture.HOPPER),
         Fabric(architecture=Architecture.AMPERE, nvls=True),

@@ -62,7 +62,7 @@ def test_every_test_is_known_by_its_program(collective):
     [
         {"columns": ("redop",), "wrong": "error", "counts": ("5e-07", "5e-07"), "groups": False},
         {"columns": ("root",), "wrong": "error", "counts": ("0e+00", "N/A"), "groups": False},
-        {"columns": (), "wrong": "error", "counts": ("0", "0"), "groups": False},
+        {"columns": (), "wrong": "error", "counts": ("1e+00*", "0"), "groups": False},
         {"counts": ("0", "N/A")},
         {"counts": ("N/A", "N/A")},
         {"after_block": ("i_min", "i_max", "i_p99", "i_cv%")},
@@ -155,6 +155,13 @@ def test_rows_without_a_heading_are_read_as_usual_ones():
     run = only(rows)
     assert times(run) == RUN.times
     assert run.collective is run.gpus is run.nodes is run.gpu_model is run.tool is None
+
+
+def test_rows_without_a_heading_are_no_part_of_the_run_behind_them():
+    rows = rendered(RUN.but(times={16: (7.0, 6.0)})).partition("(GB/s)\n")[2]
+    first, second = read_runs(rows.partition("#")[0] + rendered(RUN))
+    assert (first.gpus, list(times(first))) == (None, [16])
+    assert (second.gpus, times(second)) == (8, RUN.times)
 
 
 def test_runs_in_one_text_are_kept_apart():
