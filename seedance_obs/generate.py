@@ -22,8 +22,11 @@ from seedance_obs.exporter.node import Node
 from seedance_obs.exporter.registry import CollectorSet, registrations
 from seedance_obs.exporter.view import GPU_LABELS
 from seedance_obs.sources.dcgm.page import read_page
+from seedance_obs.sources.nvml.fast import FastReader
 from seedance_obs.sources.nvml.reader import NvmlReader
+from seedance_obs.sources.nvml.wrapping import Unwrapped
 from seedance_obs.sources.readings import SourceSnapshot
+from seedance_obs.sources.sim.adapter_files import write_nics
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.library import SimNvml
@@ -36,6 +39,7 @@ CONTRACT_STARTED_AT = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 # A pass a second: boards are idle first, then busy for long enough to learn who burns how much.
 FIRST_PASS, LAST_PASS, XID_AT = -20, 100, 99.5
 QUOTAS_EVERY_PASSES = 5
+FAST_SECONDS = 1.0  # one tick of the fast loops before each pass
 # Two rows that the machine's own page lacks: a fan, and a sentinel that no reader may believe.
 EXTRA_ROWS = (
     'DCGM_FI_DEV_FAN_SPEED{{gpu="1",UUID="{uuid}"}} 30\n'
@@ -80,11 +84,16 @@ class _Driver:
     abandoned = 0
 
     def __init__(self, machine: Machine, clock: _Clock) -> None:
-        self._reader = NvmlReader(SimNvml(machine, clock), monotonic=clock)
+        library = SimNvml(machine, clock)
+        self._fast = FastReader(
+            library, interval_seconds=FAST_SECONDS, monotonic=clock, unwrapped=Unwrapped()
+        )
+        self._reader = NvmlReader(library, fast=self._fast, monotonic=clock)
         self._reader.start()
 
     def read(self) -> SourceSnapshot:
-        """One pass over the driver."""
+        """One pass over the driver, and one of the fast loop."""
+        self._fast.tick()
         return self._reader.read()
 
     def close(self) -> None:
@@ -123,7 +132,12 @@ def contract_scrape() -> str:
         root = Path(folder)
         write_sysfs(machine, root)
         write_proc(machine, root, clock(), epoch_unix=CONTRACT_STARTED_AT)
-        settings = NodeSettings(node_root=folder, attribution_shapley=True, **LEAK_SETTINGS)
+        settings = NodeSettings(
+            node_root=folder,
+            attribution_shapley=True,
+            bandwidth_interval_seconds=FAST_SECONDS,
+            **LEAK_SETTINGS,
+        )
         node = Node(
             settings,
             [_Driver(machine, clock), _Page(machine, clock)],
@@ -138,8 +152,10 @@ def contract_scrape() -> str:
             if second % QUOTAS_EVERY_PASSES == 0:
                 _write_quota(machine, root)
                 node.refresh()
+            write_nics(machine, root, clock())
             for name in node.sources:
                 node.poll(name)
+            node.read_fast()
             node.probe()
             node.assemble()
         return _render(node, settings, clock)

@@ -13,10 +13,12 @@ from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.node import Node, Source
 from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.sources.dcgm.page import read_page
+from seedance_obs.sources.nvml.fast import FastReader
 from seedance_obs.sources.nvml.library import NvmlLibrary
 from seedance_obs.sources.nvml.reader import NvmlReader
 from seedance_obs.sources.nvml.recording import ReplayLibrary, read_calls
 from seedance_obs.sources.nvml.source import NvmlSource
+from seedance_obs.sources.nvml.wrapping import Unwrapped
 from seedance_obs.sources.readings import SourceSnapshot
 
 HOSTS = Path(__file__).parent / "hosts"
@@ -28,14 +30,20 @@ class LibrarySource:
 
     name = "nvml"
 
-    def __init__(self, library: NvmlLibrary, clock: Callable[[], float]) -> None:
-        self._reader = NvmlReader(library, monotonic=clock)
+    def __init__(
+        self, library: NvmlLibrary, clock: Callable[[], float], *, fast_seconds: float = 1.0
+    ) -> None:
+        self.fast = FastReader(
+            library, interval_seconds=fast_seconds, monotonic=clock, unwrapped=Unwrapped()
+        )
+        self._reader = NvmlReader(library, fast=self.fast, monotonic=clock)
         self._started = False
 
     def read(self) -> SourceSnapshot:
         if not self._started:
             self._reader.start()
             self._started = True
+        self.fast.tick()
         return self._reader.read()
 
     def close(self) -> None:
@@ -95,6 +103,7 @@ class Machine:
     def pass_once(self) -> None:
         for name in self.node.sources:
             self.node.poll(name)
+        self.node.read_fast()
         self.node.refresh()
         self.node.assemble()
 
@@ -105,7 +114,7 @@ class Machine:
 def machine(
     sources: list[Source], clock: Callable[[], float], *, root: Path, name: str = "node-1"
 ) -> Machine:
-    settings = NodeSettings(node_root=str(root))
+    settings = NodeSettings(node_root=str(root), bandwidth_interval_seconds=1.0)
     node = Node(settings, sources, node_name=name, monotonic=clock, wall=lambda: STARTED_AT)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(CollectorSet(lambda: node.view, settings, monotonic=clock, timer=lambda: 0.0))

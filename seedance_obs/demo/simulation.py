@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.sources.podresources.call import SOCKET_PATH_BYTES
+from seedance_obs.sources.sim.adapter_files import write_nics
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.hostfs import write_proc, write_sysfs
 from seedance_obs.sources.sim.kubelet import SimulatedKubelet
@@ -18,6 +19,7 @@ from seedance_obs.sources.sim.machine import Machine
 from seedance_obs.sources.sim.page import render_page
 
 PROC_REFRESH_SECONDS = 0.5
+NIC_REFRESH_SECONDS = 0.05  # they are read every tenth of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def running_simulation(
     threads = [
         threading.Thread(target=server.serve_forever, daemon=True),
         threading.Thread(target=_keep_proc, args=(nodes, epoch_unix, stopping), daemon=True),
+        threading.Thread(target=_keep_nics, args=(nodes, epoch_unix, stopping), daemon=True),
     ]
     for thread in threads:
         thread.start()
@@ -120,3 +123,11 @@ def _keep_proc(
         for node in nodes:
             t = time.time() - epoch_unix
             write_proc(node.machine, node.root, t, epoch_unix=epoch_unix)
+
+
+def _keep_nics(
+    nodes: Sequence[SimulatedNode], epoch_unix: float, stopping: threading.Event
+) -> None:
+    while not stopping.wait(NIC_REFRESH_SECONDS):
+        for node in nodes:
+            write_nics(node.machine, node.root, time.time() - epoch_unix)

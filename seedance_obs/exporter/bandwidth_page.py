@@ -17,6 +17,7 @@ from seedance_obs.bandwidth.reading import (
     TenantReading,
 )
 from seedance_obs.exporter.view import GPU_LABELS, NodeView
+from seedance_obs.flow import Channel
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | float | bool | None"
 
@@ -115,7 +116,7 @@ def _sensitivity(found: Sensitivity) -> dict[str, Json]:
 
 
 def _channel(
-    key: tuple[str, str, str],
+    key: Channel,
     reading: ChannelReading,
     node: NodeBandwidth,
     names: Mapping[str, str],

@@ -93,7 +93,7 @@ class SimulatedNode:
         if kubelet is not None:
             sources.append(PodResourcesSource(kubelet, monotonic=clock))
         self.node = Node(
-            NodeSettings(node_root=str(root)),
+            NodeSettings(node_root=str(root), bandwidth_interval_seconds=1.0),
             sources,
             node_name=machine.name,
             monotonic=clock,
