@@ -14,6 +14,8 @@ from seedance_obs import __version__
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, NodeView
 
+WORTH_TELLING = 0.05  # most quantities agree, and would be a series each
+
 
 @register("exporter", "sources up and their age, readings dropped, which source won and by how far")
 class ExporterCollector:
@@ -92,8 +94,8 @@ def _merge(view: NodeView) -> Iterator[Metric]:
     )
     disagreement = GaugeMetricFamily(
         "seedance_gpu_source_disagreement_ratio",
-        "How far apart two sources of one quantity are, as a share of the larger value. Sources "
-        "sample at different moments: look at what lasts.",
+        "How far apart two sources of one quantity are, as a share of the larger value; none where "
+        "that is less than 0.05. Sources sample at different moments: look at what lasts.",
         labels=[*GPU_LABELS, "quantity"],
     )
     won = Counter(
@@ -105,5 +107,6 @@ def _merge(view: NodeView) -> Iterator[Metric]:
         winner.add_metric([quantity, source], gpus)
     for gpu in view.gpus:
         for quantity, distance in gpu.merged.disagreement.items():
-            disagreement.add_metric([*gpu.labels, quantity], distance)
+            if distance >= WORTH_TELLING:
+                disagreement.add_metric([*gpu.labels, quantity], distance)
     yield from (winner, disagreement)
