@@ -13,6 +13,7 @@ CONTENDED_RATIO = 0.8  # of capacity is where tenants begin to wait for each oth
 TENANT_RATIO = 0.1  # of capacity is where a tenant takes part in that
 KEPT_SECONDS = 300.0
 TENANTS_KEPT = 100
+_ROUNDED = 1 - 1e-9  # of a threshold reaches it: amounts are sums
 
 
 class Sums(NamedTuple):
@@ -133,7 +134,7 @@ class SegmentMeter:
         return amount / self._cell
 
     def _judge(self, load: list[float], peak: float, owned: Mapping[str, list[float]]) -> None:
-        full = self.capacity * self._cell
+        full = self.capacity * self._cell * _ROUNDED
         for place, threshold in enumerate(THRESHOLDS):
             if peak < threshold * full:
                 break  # they rise

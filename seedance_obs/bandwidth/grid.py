@@ -11,7 +11,7 @@ from typing import NamedTuple
 from seedance_obs.flow import Window
 
 COVERED_RATIO = 0.9  # of a cell; what was observed of it stands for the rest
-WHOLE_RATIO = 0.999
+WHOLE_RATIO = 1 - 1e-6
 POSSIBLE_RATIO = 1.05  # of its capacity is the most that a channel can have carried
 HELD_SECONDS = 1.0
 GONE_SECONDS = 300.0
@@ -50,7 +50,8 @@ class Track:
         """Until when no later window can change it.
 
         A driver may update a counter less often than it is read. Then nothing seems to pass for a
-        while, and then more than can: that is laid over the idle time before, up to a second.
+        while, and then more than can: that is laid over all of the idle time before, up to a
+        second.
         """
         if self._idle_since is None or self.capacity is None:
             return self.end
@@ -98,7 +99,7 @@ class Track:
         self._idle_since = None
         if idle is None or amount <= POSSIBLE_RATIO * capacity * (end - start):
             return start
-        return max(min(start, end - amount / capacity), idle, start - HELD_SECONDS)
+        return max(idle, start - HELD_SECONDS)
 
     def _lay(self, since: float, start: float, end: float, amount: float) -> None:
         """Spread an amount over the time from `since` on, of which that from `start` was observed.

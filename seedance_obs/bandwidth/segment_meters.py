@@ -155,7 +155,8 @@ class SegmentMeters:
     def _forget(self, now: float) -> None:
         """Let go of what no block needs any more, and of channels that are gone."""
         oldest = floor((now - 2 * self._patience) / self._block_seconds)
-        needed = min((line.closed + 1 for line in self._lines.values()), default=oldest)
+        latest = floor(now / self._block_seconds)
+        needed = min((line.closed + 1 for line in self._lines.values()), default=latest)
         first = max(needed, oldest) * self._count
         for key, track in list(self._tracks.items()):
             track.forget_before(first)

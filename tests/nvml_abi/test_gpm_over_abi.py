@@ -103,7 +103,7 @@ def test_the_fast_loop_reads_the_real_binding(
     stand_in: StandIn, clock: Callable[[], float]
 ) -> None:
     lines = state_of(machine_library("h100-nvswitch"))
-    uuid = str(machine_library("h100-nvswitch").call("nvmlDeviceGetUUID", "gpu0")).lower()
+    uuid = str(machine_library("h100-nvswitch").call("nvmlDeviceGetUUID", "gpu0"))
 
     def moment(pcie: int, nvlink_kib: int, seconds: float, mib: float) -> dict[str, str]:
         counters = {197: pcie, 198: pcie * 2, 138 | 0xFFFFFFFF << 32: nvlink_kib}
