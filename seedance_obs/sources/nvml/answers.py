@@ -6,6 +6,7 @@ generation of the binding is read alike.
 
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from seedance_obs.sources.nvml.library import Plain
 
@@ -55,19 +56,25 @@ def words(answer: Iterable[int]) -> Plain:
     return mask
 
 
-def field_values(answer: Sequence[object]) -> Plain:
+def field_values(answer: Sequence[Any]) -> Plain:
     """Each field's value, null where its own code is not success or its type is unknown."""
     return [
-        {**_members(item, "fieldId", "scopeId", "nvmlReturn"), "value": _field_value(item)}
+        {
+            "fieldId": item.fieldId,
+            "scopeId": item.scopeId,
+            "nvmlReturn": item.nvmlReturn,
+            "value": _field_value(item),
+        }
         for item in answer
     ]
 
 
-def _field_value(item: object) -> Plain:
-    code, kind, value = (getattr(item, name) for name in ("nvmlReturn", "valueType", "value"))
-    if code != _SUCCESS or kind >= len(_VALUE_MEMBERS):
+def _field_value(item: Any) -> float | None:
+    kind = item.valueType
+    if item.nvmlReturn != _SUCCESS or kind >= len(_VALUE_MEMBERS):
         return None
-    return plain(getattr(value, _VALUE_MEMBERS[kind]))
+    value: float = getattr(item.value, _VALUE_MEMBERS[kind])
+    return value
 
 
 def _members(answer: object, *names: str) -> dict[str, Plain]:

@@ -34,6 +34,7 @@ from seedance_obs.sources.nvml.structures import (
     FabricInfo,
     FabricInfo2,
     FabricInfo3,
+    FieldValue,
     PlatformInfo1,
     PlatformInfo2,
 )
@@ -195,7 +196,7 @@ class PynvmlLibrary:
 
     def _field_values(self, device: str | None, args: tuple[int, ...]) -> Plain:
         # Drivers have written one record past the end, which the binding's own wrapper invites.
-        values = (self._pynvml.c_nvmlFieldValue_t * (len(args) + 1))()
+        values = (FieldValue * (len(args) + 1))()
         for value, field in zip(values, args, strict=False):
             value.scopeId, value.fieldId = divmod(field, 1 << _FIELD_BITS)
         self._invoke_pointer("nvmlDeviceGetFieldValues", device, len(args), values)
