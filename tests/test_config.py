@@ -59,7 +59,7 @@ def test_flag_beats_environment_beats_file_beats_default(tmp_path):
             "[dcgm]\nurl = 'http://h:1/m'\ninterval_seconds = 60\n",
             "at most half of sampler.stale_after_seconds (30)",
         ),
-        ("[merge]\norder = ['sm_active_ratio=nvml']\n", "sources that can read it (dcgm)"),
+        ("[merge]\norder = ['clock_graphics_hertz=dcgm']\n", "sources that can read it (nvml)"),
         ("[server]\naddress = '127.0.0.1:\u00b2'\n", "wanted HOST:PORT"),
         ("[sampler]\ninterval_seconds = nan\n", "more than 0 seconds"),
         ("[attribution]\nworkload_limit = -1\n", "workload_limit = -1: 0 to 100000 is needed"),

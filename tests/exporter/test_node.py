@@ -253,6 +253,7 @@ def test_a_fault_is_logged_when_it_starts_and_when_it_ends(host, sources, caplog
 def test_collectors_are_found_and_can_be_left_out():
     assert list(registrations()) == [
         "attribution",
+        "bandwidth",
         "device",
         "exporter",
         "fragmentation",
@@ -260,7 +261,9 @@ def test_collectors_are_found_and_can_be_left_out():
         "host",
         "leaks",
         "links",
+        "nics",
         "quota",
+        "segments",
         "suspects",
         "tenant",
         "topology",
