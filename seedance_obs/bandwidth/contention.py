@@ -195,12 +195,10 @@ def _sums(cells: list[float]) -> Sums:
 
 def _joined(parts: Sequence[Sums]) -> Sums:
     """Several in one; the squares about the common mean."""
-    count = sum(part.cells for part in parts)
-    if not count:
+    if not parts:
         return Sums(0, 0.0, 0.0, 0.0)
-    total = sum(part.total for part in parts)
-    mean = total / count
-    squares = sum(
-        part.squares + part.cells * (part.total / part.cells - mean) ** 2 for part in parts
-    )
-    return Sums(count, total, squares, max(part.peak for part in parts))
+    counts, totals, squares, peaks = zip(*parts, strict=True)
+    cells, total = sum(counts), sum(totals)
+    mean = total / cells
+    between = sum(n * (part / n - mean) ** 2 for n, part in zip(counts, totals, strict=True))
+    return Sums(cells, total, sum(squares) + between, max(peaks))

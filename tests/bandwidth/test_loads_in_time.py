@@ -147,6 +147,18 @@ def test_a_counter_that_stands_and_jumps_is_no_burst():
     assert reading(node).mean == pytest.approx(0.4 * FULL)
 
 
+def test_a_counter_that_stands_while_flows_are_handed_over_is_no_burst():
+    node = meters(SWITCH)
+    node.follow([SWITCH], {Channel(gpu, "pcie", "transmit"): FULL for gpu in (ONE, TWO)})
+    told = seen([flow(ONE, ([0.0] * 6 + [2.8 * FULL]) * 30)], seconds=21)
+    for number in range(0, 210, 2):
+        part = [Flow(f.channel, f.source, f.windows[number : number + 2]) for f in told]
+        node.add(part, ANNA_AND_BERT, now=(number + 2) / 10)
+    assert reading(node).peak == pytest.approx(0.4 * FULL)
+    assert reading(node).mean == pytest.approx(0.4 * FULL)
+    assert reading(node).observed_seconds >= 19
+
+
 def test_a_burst_that_a_link_can_carry_is_a_burst():
     node = meters(SWITCH)
     node.follow([SWITCH], {Channel(gpu, "pcie", "transmit"): FULL for gpu in (ONE, TWO)})
