@@ -1,4 +1,4 @@
-"""What the fast loop costs over 8 GPUs, beside a loop that makes the same reads and does nothing.
+"""What the fast loops cost over 8 GPUs and 8 adapters, beside the same reads and nothing else.
 
 The driver answers from Python, alike for both, in the place of the functions that the binding
 finds in the driver's library; so the binding and all that is ours are in the times, and the driver
@@ -10,15 +10,21 @@ disturbs least. The budget is 1.5 % of a core above the bare loop, network adapt
 """
 
 import ctypes
+import os
 import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
 import pynvml
 
+from seedance_obs.exporter.bandwidth.watch import BandwidthWatch
+from seedance_obs.flow import DIRECTIONS, Channel, Flow, Window
+from seedance_obs.sources.nics import NicLoop
 from seedance_obs.sources.nvml.binding import PynvmlLibrary
 from seedance_obs.sources.nvml.board import Board
 from seedance_obs.sources.nvml.fast import FastReader
@@ -26,8 +32,15 @@ from seedance_obs.sources.nvml.fast_fields import FIELDS
 from seedance_obs.sources.nvml.fast_gpm import METRICS
 from seedance_obs.sources.nvml.structures import FieldValue, GpmMetricsGet
 from seedance_obs.sources.nvml.wrapping import Unwrapped
+from seedance_obs.sources.readings import SourceSnapshot
+from seedance_obs.sources.sim.fleet import load_machine
+from seedance_obs.sources.sim.hostfs import write_sysfs
+from tests.attribution.simulated_node import simulated_node
 
 BOARDS = 8
+NICS = 8
+MACHINE = "h100-nvswitch"
+WARM_SECONDS = 5
 INTERVAL_SECONDS = 0.1
 TICKS_A_PASS = 10
 TICKS = 500
@@ -137,11 +150,80 @@ def bare_reads(driver: ConstantDriver) -> Callable[[int], object]:
     return tick
 
 
-def all_parts(clock: Clock) -> list[Part]:
+def nic_parts(clock: Clock, root: Path) -> list[Part]:
+    """The loop over network adapters: two counters each, in files that stay open."""
+    machine = load_machine(MACHINE)
+    write_sysfs(machine, root)
+    loop = NicLoop(root, interval_seconds=INTERVAL_SECONDS, monotonic=clock)
+    addresses = [nic.device.pci for nic in machine.nics[:NICS]]
+    loop.watch(addresses)
+    counters = [*root.glob("sys/devices/**/port_*_data")][: 2 * NICS]
+    files = [os.open(file, os.O_RDONLY) for file in counters]
+    assert (len(addresses), len(files)) == (NICS, 2 * NICS)
+
+    def tick(number: int) -> None:
+        loop.tick()
+        if number % TICKS_A_PASS == 0:
+            loop.take()
+
+    def bare(_tick: int) -> None:
+        for file in files:
+            os.pread(file, 64, 0)
+
+    return [Part("adapters", tick, bare)]
+
+
+def joining(clock: Clock) -> Part:
+    """Choice of sources, meters, segments and tenants, once a pass, on a node at work."""
+    with TemporaryDirectory() as folder, simulated_node(load_machine(MACHINE), Path(folder)) as sim:
+        for second in range(WARM_SECONDS):
+            sim.step(float(second))
+        view, seats = sim.node.view, sim.node._attribution.seats
+    watch = BandwidthWatch(
+        Path(os.devnull),
+        interval_seconds=INTERVAL_SECONDS,
+        window_seconds=15.0,
+        monotonic=clock,
+    )
+    gpus = view.gpus
+    channels = [
+        *(
+            (Channel(gpu.merged.uuid, "pcie", way), s)
+            for gpu in gpus
+            for way in DIRECTIONS
+            for s in ("gpm", "counter")
+        ),
+        *(
+            (Channel(gpu.merged.uuid, "nvlink", way), s)
+            for gpu in gpus
+            for way in DIRECTIONS
+            for s in ("gpm", "counter")
+        ),
+        *((Channel(gpu.merged.uuid, "hbm"), "gpm") for gpu in gpus),
+        *((Channel(gpu.merged.uuid, "power"), "sensor") for gpu in gpus),
+    ]
+
+    def join(tick: int) -> None:
+        if tick % TICKS_A_PASS:
+            return
+        end = clock.now
+        windows = tuple(
+            Window(end - (n + 1) * INTERVAL_SECONDS, end - n * INTERVAL_SECONDS, 1e6 * (tick % 7))
+            for n in reversed(range(TICKS_A_PASS))
+        )
+        flows = tuple(Flow(channel, source, windows) for channel, source in channels)
+        watch.observe(SourceSnapshot("nvml", end, flows=flows))
+        watch.advance(gpus, view.topology, seats, {}, end)
+
+    return Part("joining", join, nothing)
+
+
+def all_parts(clock: Clock, root: Path) -> list[Part]:
     """Every part of the fast loops, in the order of a tick."""
     return [
         *driver_parts(clock),
-        # The network adapters' loop and the meters join here, each as a Part.
+        *nic_parts(clock, root),
+        joining(clock),
     ]
 
 
@@ -162,9 +244,10 @@ def seconds_a_tick(parts: list[Callable[[int], object]], ticks: int) -> list[flo
 def main() -> None:
     """Measure and print."""
     ticks = int(sys.argv[1]) if len(sys.argv) > 1 else TICKS
-    parts = all_parts(Clock())
-    ours = seconds_a_tick([part.ours for part in parts], ticks)
-    bare = seconds_a_tick([part.bare for part in parts], ticks)
+    with TemporaryDirectory() as folder:
+        parts = all_parts(Clock(), Path(folder))
+        ours = seconds_a_tick([part.ours for part in parts], ticks)
+        bare = seconds_a_tick([part.bare for part in parts], ticks)
     print(f"{BOARDS} GPUs, every {INTERVAL_SECONDS * 1000:g} ms; % of a core (us a tick and GPU)")
     print(f"  {'':12} {'ours':>18} {'bare':>18} {'difference':>18}")
     for part, one, other in zip(parts, ours, bare, strict=True):
