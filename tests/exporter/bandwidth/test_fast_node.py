@@ -59,7 +59,8 @@ def test_contention_is_seen_that_no_mean_of_a_second_shows(two_tenants, tmp_path
     assert bursting.share + steady.share == pytest.approx(1.0)
     assert steady.contention_seconds == uplink.contention_seconds
     others = [each for name, each in segments.items() if name != UPLINK]
-    assert others and not any(each.contention_seconds for each in others)
+    assert others
+    assert not any(each.contention_seconds for each in others)
     assert view.sensitivities == (), "there is no evidence yet"
 
 
