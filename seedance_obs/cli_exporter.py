@@ -136,7 +136,7 @@ def _refuse(constant: str) -> float:
 
 
 def _cleaned(data: Any) -> Any:
-    from seedance_obs.topology.shown_text import printable
+    from seedance_obs.topology.safe_text import printable
 
     if isinstance(data, str):
         return printable(data)
@@ -148,6 +148,6 @@ def _cleaned(data: Any) -> Any:
 
 
 def _short(text: str) -> str:
-    from seedance_obs.topology.shown_text import printable
+    from seedance_obs.topology.safe_text import printable
 
     return printable(text.strip())[:MOST_SAID]

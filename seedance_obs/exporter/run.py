@@ -13,7 +13,6 @@ from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.exporter.sampler import Sampler
 from seedance_obs.exporter.server import ScrapeServer
 from seedance_obs.sources.nvml.source import NvmlSource
-from seedance_obs.sources.nvml.worker import open_library
 from seedance_obs.sources.podresources.source import PodResourcesSource
 
 
@@ -26,6 +25,8 @@ def open_sources(settings: NodeSettings) -> list[Source]:
     sources: list[Source] = []
     if settings.nvml_enabled:
         if settings.nvml_library != "pynvml":
+            from seedance_obs.sources.nvml.worker import open_library  # of no use with a driver
+
             open_library(settings.nvml_library)  # one that cannot be read is refused now
         release = settings.nvml_release_file
         sources.append(

@@ -27,7 +27,8 @@ from seedance_obs.topology.model import (
     known,
 )
 from seedance_obs.topology.naming import in_order, natural_key, number_list, short_names
-from seedance_obs.topology.shown_text import as_written, printable
+from seedance_obs.topology.safe_text import printable
+from seedance_obs.topology.shown_text import as_written
 
 # By class: how it looks, and what it means.
 LEGEND = {

@@ -1,30 +1,14 @@
-"""Text that others wrote, made safe for a terminal, and broken only where nothing is torn."""
+"""Text that others wrote, made safe, and broken only where nothing is torn."""
 
 import re
 from collections.abc import Iterable, Iterator
-from unicodedata import category
 
 from rich.cells import cell_len
 from rich.text import Text
 
-REPLACEMENT = "\ufffd"
-# Controls (ESC), formats (right-to-left marks) and halves of characters move a cursor or cannot
-# be written.
-UNSAFE = ("Cc", "Cf", "Cs")
-BREAKS = ("Zl", "Zp")
+from seedance_obs.topology.safe_text import printable
+
 _PIECE = re.compile(r"[^\s,]*,+|[^\s,]+|\s+")
-
-
-def printable(text: str) -> str:
-    """The text on one line, with U+FFFD for every character that a terminal would act on."""
-    return "".join(map(_safe, text))
-
-
-def _safe(character: str) -> str:
-    kind = category(character)
-    if character in "\t\n\r" or kind in BREAKS:
-        return " "
-    return REPLACEMENT if kind in UNSAFE else character
 
 
 def as_written(text: str, style: str = "") -> Text:

@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import LeakView, NodeView
 from seedance_obs.leaks.suspect import Suspect
-from seedance_obs.topology.shown_text import printable
+from seedance_obs.topology.safe_text import printable
 
 SUSPECT = ("suspect", "kind")
 MOST_COMM_CHARACTERS = 64  # the longest that Linux shows, of a kernel worker

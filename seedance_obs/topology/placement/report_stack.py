@@ -6,7 +6,8 @@ from seedance_obs.topology.model import UNSUPPORTED, Absent
 from seedance_obs.topology.placement.gpu_lists import shown_gpus
 from seedance_obs.topology.placement.policy import Check, Contribution, TopologyPolicy
 from seedance_obs.topology.placement.report import Report, ReportedSet
-from seedance_obs.topology.shown_text import folded, printable
+from seedance_obs.topology.safe_text import printable
+from seedance_obs.topology.shown_text import folded
 
 LETTERS = "ABCDEFGH"
 UNKNOWN_SIGN = "?"

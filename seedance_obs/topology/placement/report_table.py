@@ -30,7 +30,8 @@ from seedance_obs.topology.placement.report_stack import (
     stacked_sets,
 )
 from seedance_obs.topology.placement.set_search import exhaustible
-from seedance_obs.topology.shown_text import folded, printable
+from seedance_obs.topology.safe_text import printable
+from seedance_obs.topology.shown_text import folded
 
 SOME = 0.005  # what is less would be rounded to 0%
 # What is tried before the stack: blanks between columns, and the width that GPU lists, or labels
