@@ -5,11 +5,13 @@ import pytest
 from seedance_obs.merge import merge
 from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml.fast import FastReader
-from seedance_obs.sources.nvml.library import GPU_IS_LOST, NvmlError
+from seedance_obs.sources.nvml.library import GPU_IS_LOST, NO_PERMISSION, NvmlError
 from seedance_obs.sources.nvml.reader import NvmlReader
 from seedance_obs.sources.nvml.wrapping import Unwrapped
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
 from tests.nvml.fast_driver import (
+    FIELDS,
+    GPM,
     NVLINK_RX,
     NVLINK_TX,
     PCIE_RX,
@@ -135,6 +137,30 @@ def test_what_gpm_says_of_activity_is_the_mean_since_the_pass_before(driver, rea
 def test_a_first_sample_is_no_reading_that_was_dropped(driver, reader):
     driver.metrics = {1: 90.0}
     assert reader.read().dropped == {}
+
+
+def test_a_container_that_may_not_sample_is_told_so_once_a_description(driver, reader):
+    driver.answers[GPM, "gpu0"] = NvmlError(NO_PERMISSION)
+    assert [reader.read().dropped.get("no_permission") for _ in range(61)] == [
+        1,
+        *[None] * 59,
+        1,
+    ]
+
+
+def test_both_readers_hold_the_lock_while_they_read_a_counter_that_wraps(driver, reader, fast):
+    held = []
+    answer = driver.call
+
+    def looking(function, *asked):
+        if function == FIELDS and {PCIE_TX, PCIE_RX} & set(asked):
+            held.append(fast.unwrapped.lock.locked())
+        return answer(function, *asked)
+
+    driver.call = looking
+    reader.read()
+    fast.tick()
+    assert held == [True, True]
 
 
 def test_windows_that_were_too_old_are_counted_as_dropped(reader, fast, clock):

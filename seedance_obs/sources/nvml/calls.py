@@ -7,6 +7,7 @@ from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.asking import DRIVER_GONE, NEVER_AGAIN
 from seedance_obs.sources.nvml.board import Board
+from seedance_obs.sources.nvml.gpm import LASTING
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
 from seedance_obs.sources.nvml.reads import Read
 
@@ -78,10 +79,11 @@ class Calls:
         try:
             return self.library.call(function, name, *args)
         except NvmlError as error:
-            if error.code not in NEVER_AGAIN:
-                raise
-            board.unsupported.add(key)
-            return None
+            if error.code in (*NEVER_AGAIN, *LASTING.get(function, ())):
+                board.unsupported.add(key)
+            if error.code in NEVER_AGAIN:
+                return None
+            raise
 
     def _lose(self, error: NvmlError) -> None:
         if error.code in (nvml.GPU_IS_LOST, nvml.RESET_REQUIRED, *DRIVER_GONE):

@@ -4,18 +4,17 @@ from collections.abc import Callable
 
 from seedance_obs.flow import Channel, Window
 from seedance_obs.quantities import QUANTITIES
-from seedance_obs.sources.nvml import library as nvml
 from seedance_obs.sources.nvml.asking import NEVER_AGAIN
 from seedance_obs.sources.nvml.board import Board
 from seedance_obs.sources.nvml.flow_store import FlowStore
-from seedance_obs.sources.nvml.gpm import DRAM_BUSY, MIB, SHORTEST_SECONDS, TRAFFIC_METRICS
+from seedance_obs.sources.nvml.gpm import DRAM_BUSY, LASTING, MIB, SHORTEST_SECONDS, TRAFFIC_METRICS
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary
 
 METRICS = (*TRAFFIC_METRICS, DRAM_BUSY)
 _PERCENT = 0.01
-# A container without CAP_SYS_ADMIN may not sample, which does not change while it runs.
-_REFUSALS = (*NEVER_AGAIN, nvml.NO_PERMISSION)
-_PCIE_RATE = QUANTITIES["pcie_transmit_bytes_per_second"]  # any link's: what can be true
+_FUNCTION = "nvmlGpmMetricsGet"
+_REFUSALS = (*NEVER_AGAIN, *LASTING[_FUNCTION])
+_RATE = QUANTITIES["pcie_transmit_bytes_per_second"]  # for NVLink too: it says what can be true
 _RATIO = QUANTITIES["dram_active_ratio"]
 
 
@@ -65,7 +64,7 @@ class FastGpm:
         if self._refused or (start is not None and now - start < SHORTEST_SECONDS):
             return
         try:
-            answer = self._library.call("nvmlGpmMetricsGet", self._board.name, *METRICS)
+            answer = self._library.call(_FUNCTION, self._board.name, *METRICS)
         except NvmlError as error:
             if error.code not in _REFUSALS:
                 raise
@@ -79,7 +78,7 @@ class FastGpm:
         *rates, busy = answer
         seconds = end - start
         for channel, rate in zip(self._channels, rates, strict=False):
-            if isinstance(rate, int | float) and _PCIE_RATE.admits(rate * MIB):
+            if isinstance(rate, int | float) and _RATE.admits(rate * MIB):
                 self._store.add(channel, "gpm", Window(start, end, rate * MIB * seconds))
                 self.has_pcie = self.has_pcie or channel.medium == "pcie"
         if isinstance(busy, int | float) and _RATIO.admits(busy * _PERCENT):

@@ -5,9 +5,14 @@ counters, which the board refreshes ten times a second: `nvml.h` wants more than
 two samples. The DCGM of these boards takes its profiling fields from the same metrics.
 """
 
+from seedance_obs.sources.nvml.library import NO_PERMISSION
+
 MIB = 2**20
 REFRESH_SECONDS = 0.1
 SHORTEST_SECONDS = 1.1 * REFRESH_SECONDS  # a tick that is due after 100 ms can be early by a little
+
+# What refuses the call for as long as this process runs: it wants CAP_SYS_ADMIN in a container.
+LASTING = {"nvmlGpmMetricsGet": (NO_PERMISSION,)}
 
 # NVML_GPM_METRIC_*: percent.
 ACTIVITY_METRICS = {
