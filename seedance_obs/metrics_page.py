@@ -17,8 +17,9 @@ Four measures, each named for what it is, from who holds which GPU and not from 
 - **Stranded** (`seedance_node_stranded_free_gpus`): in the mean over all requests *for GPUs*,
   what is free where too few GPUs have room for them, whatever the CPU.
 - **Unusable, island, gang** (`seedance_node_unusable_free_gpus`, `..._island_free_gpus`,
-  `..._gang_free_gpus`): free parts below a typical request; free GPUs that share no NVLink
-  domain, switch or NUMA node; free GPUs that can serve a request for 1, 2, 4 or 8 of one node.
+  `..._gang_free_gpus`): free parts below a typical request; free GPUs on
+  the island (NVLink domain, switch or NUMA node) with most of them; free GPUs that can serve a
+  request for 1, 2, 4 or 8 of one node.
 - **Memory** (`seedance_node_fragmentation_memory_ratio`): free memory outside the emptiest GPU.
   An empty node of eight GPUs reads 0.875, so the normalised one is for comparing.
 
