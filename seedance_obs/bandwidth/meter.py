@@ -15,7 +15,7 @@ LATE = 1.5
 LOST = 3.0
 SLICES = 15  # that a window of time slides by
 USUAL_OF = 9
-UNPACED = frozenset({"dcgm", "throughput"})  # as long as somebody else's interval
+UNPACED = frozenset({"gpm", "dcgm", "throughput"})  # whose windows are longer than a tick
 ROUNDING = 1 - 1e-9  # so that exactly at a threshold is at it
 
 

@@ -234,3 +234,9 @@ def test_an_idle_link_is_observed_all_the_same():
     reading = metered(ticks([0] * 100))
     assert reading.observed_seconds == pytest.approx(10.0 - 1.2)
     assert (reading.mean, reading.peak) == (0, 0)
+
+
+def test_gpm_is_not_late_though_it_samples_at_every_other_tick():
+    reading = metered(ticks([2000] * 20, tick=0.2), source="gpm")
+    assert reading.late_seconds == 0
+    assert reading.observed_seconds == pytest.approx(4.0)

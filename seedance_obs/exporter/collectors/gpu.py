@@ -80,14 +80,23 @@ ROWS = (
     _ratio("memory_busy_ratio", "Share of the sampling period with device memory read or written"),
     _ratio("encoder_utilization_ratio", "Share of time the video encoder was busy"),
     _ratio("decoder_utilization_ratio", "Share of time the video decoder was busy"),
-    _ratio("engine_active_ratio", "Share of time a graphics or compute engine was active (DCGM)"),
-    _ratio("sm_active_ratio", "Share of time with a warp resident on an SM, mean over SMs (DCGM)"),
-    _ratio("sm_occupancy_ratio", "Resident warps as a share of what the SMs could hold (DCGM)"),
-    _ratio("tensor_active_ratio", "Share of cycles the tensor pipe was active (DCGM)"),
-    _ratio("fp64_active_ratio", "Share of cycles the FP64 pipe was active (DCGM)"),
-    _ratio("fp32_active_ratio", "Share of cycles the FP32 pipe was active (DCGM)"),
-    _ratio("fp16_active_ratio", "Share of cycles the FP16 pipe was active (DCGM)"),
-    _ratio("dram_active_ratio", "Share of cycles the device memory interface was active (DCGM)"),
+    _ratio(
+        "engine_active_ratio", "Share of time a graphics or compute engine was active (profiling)"
+    ),
+    _ratio(
+        "sm_active_ratio",
+        "Share of time with a warp resident on an SM, mean over SMs (profiling)",
+    ),
+    _ratio(
+        "sm_occupancy_ratio", "Resident warps as a share of what the SMs could hold (profiling)"
+    ),
+    _ratio("tensor_active_ratio", "Share of cycles the tensor pipe was active (profiling)"),
+    _ratio("fp64_active_ratio", "Share of cycles the FP64 pipe was active (profiling)"),
+    _ratio("fp32_active_ratio", "Share of cycles the FP32 pipe was active (profiling)"),
+    _ratio("fp16_active_ratio", "Share of cycles the FP16 pipe was active (profiling)"),
+    _ratio(
+        "dram_active_ratio", "Share of cycles the device memory interface was active (profiling)"
+    ),
     _same("memory_used_bytes", "Device memory allocated by contexts, reserved memory excluded."),
     _same("memory_free_bytes", "Device memory not allocated."),
     _same("memory_reserved_bytes", "Device memory held back by driver and firmware."),
@@ -125,8 +134,8 @@ ROWS = (
         "seedance_gpu_pcie_replays_total",
         "PCIe transfers sent again, counted by the driver since it was loaded.",
     ),
-    _same("pcie_transmit_bytes_per_second", "PCIe bytes sent per second, as DCGM averages them."),
-    _same("pcie_receive_bytes_per_second", "PCIe bytes received per second, averaged by DCGM."),
+    _same("pcie_transmit_bytes_per_second", "PCIe bytes sent per second, between two readings."),
+    _same("pcie_receive_bytes_per_second", "PCIe bytes received per second, likewise."),
     _ecc("corrected", "volatile"),
     _ecc("corrected", "aggregate"),
     _ecc("uncorrected", "volatile"),
@@ -147,10 +156,18 @@ MIG_ROWS = (
     _mig("memory_used_bytes", "Device memory allocated in a MIG instance."),
     _mig("memory_free_bytes", "Device memory free in a MIG instance."),
     _mig("memory_total_bytes", "Device memory of a MIG instance."),
-    _mig("engine_active_ratio", "Share of time an instance's engine was active, 0 to 1 (DCGM)."),
-    _mig("sm_active_ratio", "Share of time an instance's SMs were active, 0 to 1 (DCGM)."),
-    _mig("tensor_active_ratio", "Share of cycles an instance's tensor pipe was active (DCGM)."),
-    _mig("dram_active_ratio", "Share of cycles an instance's memory was active, 0 to 1 (DCGM)."),
+    _mig(
+        "engine_active_ratio",
+        "Share of time an instance's engine was active, 0 to 1 (profiling).",
+    ),
+    _mig("sm_active_ratio", "Share of time an instance's SMs were active, 0 to 1 (profiling)."),
+    _mig(
+        "tensor_active_ratio", "Share of cycles an instance's tensor pipe was active (profiling)."
+    ),
+    _mig(
+        "dram_active_ratio",
+        "Share of cycles an instance's memory was active, 0 to 1 (profiling).",
+    ),
 )
 
 
