@@ -80,8 +80,16 @@ class SegmentMeter:
             self._seen[tenant] = number
         self._cells += len(load)
         self._total += moved.load.total
-        self._judge(load, moved.load.peak, owned)
+        self._judge(load, moved.load.peak)
+        if moved.load.peak >= CONTENDED_RATIO * self._full:
+            self._judge_contention(parts, load, owned)
         return moved
+
+    def expect(self, tenants: Iterable[str], number: int) -> None:
+        """Tell of these too, from now on and from 0: they sit where they may use the segment."""
+        for tenant in tenants:
+            self._seen.pop(tenant, None)
+            self._seen[tenant] = number
 
     def reading(self) -> SegmentReading | None:
         """The segment so far; None where it was never observed."""
@@ -133,14 +141,26 @@ class SegmentMeter:
     def _level(self, amount: float) -> float:
         return amount / self._cell
 
-    def _judge(self, load: list[float], peak: float, owned: Mapping[str, list[float]]) -> None:
-        full = self.capacity * self._cell * _ROUNDED
+    @property
+    def _full(self) -> float:
+        return self.capacity * self._cell * _ROUNDED
+
+    def _judge(self, load: list[float], peak: float) -> None:
+        full = self._full
         for place, threshold in enumerate(THRESHOLDS):
             if peak < threshold * full:
                 break  # they rise
             self._busy[place] += sum(amount >= threshold * full for amount in load)
-        if peak < CONTENDED_RATIO * full:
-            return
+
+    def _judge_contention(
+        self, parts: Sequence[Part], load: list[float], owned: Mapping[str, list[float]]
+    ) -> None:
+        """By what crosses the segment, where that is less than its load."""
+        full = self._full
+        if any(part.crossing is not None for part in parts):
+            parts = [Part(part.crossing or part.cells, part.owners) for part in parts]
+            load = [sum(cells) for cells in zip(*(part.cells for part in parts), strict=True)]
+            owned = _by_owner(parts)
         tenants = {name: cells for name, cells in owned.items() if name not in NOBODY}
         for place, amount in enumerate(load):
             if amount >= CONTENDED_RATIO * full:
@@ -166,14 +186,22 @@ class SegmentMeter:
 
 def _without(holes: Set[int], parts: Iterable[Part]) -> list[Part]:
     return [
-        Part([x for place, x in enumerate(part.cells) if place not in holes], part.owners)
+        Part(
+            _outside(holes, part.cells),
+            part.owners,
+            None if part.crossing is None else _outside(holes, part.crossing),
+        )
         for part in parts
     ]
 
 
+def _outside(holes: Set[int], cells: Iterable[float]) -> list[float]:
+    return [amount for place, amount in enumerate(cells) if place not in holes]
+
+
 def _by_owner(parts: Iterable[Part]) -> dict[str, list[float]]:
     owned: dict[str, list[float]] = {}
-    for cells, owners in parts:
+    for cells, owners, _ in parts:
         for owner, share in owners.items():
             before = owned.get(owner)
             if before is None:

@@ -4,7 +4,7 @@ The loops that read channels have phases and lengths of their own, so their wind
 cells that all channels share: what passed in a window counts as spread evenly over it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ COVERED_RATIO = 0.9  # of a cell; what was observed of it stands for the rest
 WHOLE_RATIO = 1 - 1e-6
 POSSIBLE_RATIO = 1.05  # of its capacity is the most that a channel can have carried
 HELD_SECONDS = 1.0
-GONE_SECONDS = 300.0
+SILENT_SECONDS = 5.0  # of a loop of our own: from then on nothing is expected of it
 
 
 class Key(NamedTuple):
@@ -31,19 +31,25 @@ class Track:
 
     Attributes:
         end: Until when it is observed; what is told again of the time before is dropped.
+        length: The seconds of its last window.
         capacity: The level that is full; None where it is not known.
     """
 
-    __slots__ = ("_amounts", "_cell", "_covered", "_first", "_idle_since", "capacity", "end")
+    __slots__ = (
+        *("_amounts", "_cell", "_covered", "_first", "_idle_since", "_silences"),
+        *("capacity", "end", "length"),
+    )
 
     def __init__(self, cell_seconds: float, *, first: int, capacity: float | None = None) -> None:
         self.end = -inf
+        self.length = 0.0
         self.capacity = capacity
         self._cell = cell_seconds
         self._first = first  # the number of the first cell held
         self._amounts: list[float] = []
         self._covered: list[float] = []  # seconds observed
         self._idle_since: float | None = None  # nothing has passed since
+        self._silences: list[tuple[float, float]] = []  # as far back as cells are held
 
     @property
     def settled_until(self) -> float:
@@ -57,7 +63,13 @@ class Track:
             return self.end
         return max(self._idle_since, self.end - HELD_SECONDS)
 
-    def add(self, windows: Iterable[Window]) -> None:
+    def was_silent(self, start: float, end: float) -> bool:
+        """Whether it told nothing of a stretch of time, nor of the seconds around it."""
+        return self.end <= start or any(
+            since <= start and end <= until for since, until in self._silences
+        )
+
+    def add(self, windows: Sequence[Window]) -> None:
         """Lay windows over the cells, in order; what lies before the first cell held is lost."""
         for start, end, amount in windows:
             if start < self.end:
@@ -65,11 +77,15 @@ class Track:
                     continue
                 amount *= (end - self.end) / (end - start)
                 start = self.end
+            elif start - self.end > SILENT_SECONDS:
+                self._silences.append((self.end, start))
             since = start
             if self.capacity is not None:
                 since = self._passed_since(start, end, amount, self.capacity)
             self._lay(since, start, end, amount)
             self.end = end
+        if windows:
+            self.length = windows[-1].seconds
 
     def cells(self, first: int, count: int, holes: set[int] | None = None) -> list[float]:
         """The amounts in some cells; the places of those that were not observed go into `holes`."""
@@ -86,6 +102,8 @@ class Track:
             del self._amounts[:gone]
             del self._covered[:gone]
             self._first = first
+        while self._silences and self._silences[0][1] <= first * self._cell:
+            del self._silences[0]
 
     def _passed_since(self, start: float, end: float, amount: float, capacity: float) -> float:
         """From when the amount of a window may have passed: its start, or in the idle time before.
@@ -165,11 +183,20 @@ class Block:
         return track.cells(self._first, self.count, self.holes)
 
     def told(self, key: Key) -> list[float] | None:
-        """The same of a channel that need not be there: None where it never was, or no more is."""
+        """The same of a channel that need not be there: None where it was silent then."""
         track = self._tracks.get(key)
-        if track is None or self._start - track.end > GONE_SECONDS:
+        if track is None or track.was_silent(self._start, self._start + self.seconds):
             return None
         return track.cells(self._first, self.count, self.holes)
+
+    def around(self, key: Key, margin: int, holes: set[int]) -> list[float]:
+        """The same with some more cells before and after; what was not observed, into `holes`."""
+        count = self.count + 2 * margin
+        track = self._tracks.get(key)
+        if track is None:
+            holes.update(range(count))
+            return [0.0] * count
+        return track.cells(self._first - margin, count, holes)
 
     def amount(self, key: Key) -> float:
         """What is known to have passed over a channel in the whole block."""

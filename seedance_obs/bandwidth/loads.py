@@ -13,6 +13,11 @@ switches and root complexes that is an upper bound of what crosses to and from t
   RDMA ends in the memory of the host and as much passes between that and the GPUs below.
 - Disks are not counted.
 
+Bytes, means, peaks and busy time are of this bound. Contention is judged more carefully, for below a
+switch most of the bound may never cross: what adapters below the same segment move by RDMA is taken
+off the GPUs that they are nearest to, as GPUDirect that stays below. What is left is a lower bound
+where that RDMA ends in the memory of the host while those GPUs exchange other bytes with it.
+
 An NVLink domain carries what leaves its GPUs, or what reaches them. The memory of a GPU carries
 its activity times its capacity. An adapter carries what it moves, by any protocol.
 """
@@ -28,6 +33,7 @@ UNALLOCATED, UNOBSERVED = "unallocated", "unobserved"
 NOBODY = frozenset((UNALLOCATED, UNOBSERVED))  # no tenants, though bytes are booked on them
 VIA = ("rdma", "ethernet")
 DIRECT_SECONDS = 30.0
+MARGIN = 2  # cells by which two loops may see the same bytes apart
 WHOLE = 1 - 1e-9
 _OPPOSITE = {"transmit": "receive", "receive": "transmit"}
 
@@ -77,6 +83,10 @@ class Holders:
             return {tenant: share / total for tenant, share in shares.items()}
         return {**shares, UNALLOCATED: 1 - total + shares.get(UNALLOCATED, 0.0)}
 
+    def tenants_of(self, gpus: Iterable[str]) -> set[str]:
+        """Who holds any of some GPUs."""
+        return {tenant for gpu in gpus for tenant in self.shares.get(gpu, ())} - NOBODY
+
     def outgoing(self, gpu: str, inside: Iterable[str]) -> float:
         """The part of a GPU's PCIe bytes that is not known to stay among some GPUs."""
         peers = self.peers.get(gpu)
@@ -86,10 +96,14 @@ class Holders:
 
 
 class Part(NamedTuple):
-    """A part of a load: bytes by cell, and whose they are in parts that add up to 1."""
+    """A part of a load: bytes by cell, and whose they are in parts that add up to 1.
+
+    `crossing` is what of it contention is judged by; None for all of it.
+    """
 
     cells: list[float]
     owners: Shares
+    crossing: list[float] | None = None
 
 
 class GpuLoad:
@@ -139,6 +153,7 @@ class PcieLoad:
         self._gpus = gpus
         self._keys = [Key(gpu, "pcie", direction) for gpu in gpus]
         self._nics = [_NicSide(nic, away) for nic in nics]
+        self._beside = [Key(nic, "network", direction, "rdma") for nic in nics]
         self._direct = [Key(gpu, "pcie", away) for gpu in gpus]  # what RDMA may be among
         self._moved_by_gpus = self._moved_by_nics = 0.0  # lately
 
@@ -147,14 +162,16 @@ class PcieLoad:
         if not self._nics:
             return self._keys
         nics = (key for nic in self._nics for key in nic.keys(holders))
-        return (*self._keys, *self._direct, *nics)
+        return (*self._keys, *self._direct, *nics, *self._beside)
 
     def parts(self, block: Block, holders: Holders) -> list[Part]:
         """A part for each GPU, and for each adapter what it exchanges with the host."""
+        crossing = self._crossing(block, holders)
         parts = [
             Part(
                 _times(block.needed(key), holders.outgoing(key.device, self._gpus)),
                 holders.of(key.device),
+                crossing.get(key.device),
             )
             for key in self._keys
         ]
@@ -168,8 +185,25 @@ class PcieLoad:
                 rdma.append(Part(by_rdma, owners))
         if rdma:
             through_host = self._through_host(rdma, block, holders)
-            parts += [Part(_times(cells, through_host), owners) for cells, owners in rdma]
+            parts += [Part(_times(each.cells, through_host), each.owners) for each in rdma]
         return parts
+
+    def _crossing(self, block: Block, holders: Holders) -> Mapping[str, list[float]]:
+        """What the GPUs moved without what adapters below did by RDMA; empty if those rested."""
+        holes: set[int] = set()
+        moved = {key.device: block.around(key, MARGIN, holes) for key in self._beside}
+        if not any(map(any, moved.values())):
+            return {}
+        left = {
+            key.device: _times(
+                block.around(key, MARGIN, holes), holders.outgoing(key.device, self._gpus)
+            )
+            for key in self._keys
+        }
+        for nic, amounts in moved.items():
+            near = [left[gpu] for gpu in holders.nearest.get(nic, ()) if gpu in left]
+            _take_off(near, amounts, holes)
+        return {gpu: cells[MARGIN:-MARGIN] for gpu, cells in left.items()}
 
     def _through_host(self, rdma: list[Part], block: Block, holders: Holders) -> float:
         """The part of the adapters' RDMA bytes that no GPU below can have moved.
@@ -231,6 +265,26 @@ def load_of(segment: SharedSegment, direction: str) -> Load:
     if segment.kind == "nic":
         return NicLoad(segment.name, direction)
     return PcieLoad(segment.gpus, segment.nics, direction)
+
+
+def _take_off(gpus: Sequence[list[float]], amounts: list[float], holes: set[int]) -> None:
+    """Take the amounts of an adapter off the cells of its GPUs, in proportion.
+
+    What a cell does not hold the other cells do, for loops differ in phase and some windows are
+    longer than a cell.
+    """
+    excess = 0.0
+    for place, amount in enumerate(amounts):
+        there = sum(cells[place] for cells in gpus) if amount else 0.0
+        kept = max(0.0, 1 - amount / there) if there else 1.0
+        for cells in gpus if kept < 1 else ():
+            cells[place] *= kept
+        if amount > there and place not in holes:
+            excess += amount - there
+    inside = sum(sum(cells[MARGIN:-MARGIN]) for cells in gpus)
+    kept = max(0.0, 1 - excess / inside) if inside else 1.0
+    for cells in gpus if kept < 1 else ():
+        cells[:] = [amount * kept for amount in cells]
 
 
 def _times(cells: list[float], factor: float) -> list[float]:

@@ -3,8 +3,9 @@
 Time is cut into cells of the fast loop's interval, cells into blocks of about a second. A block of
 a segment is closed when all its members have told of it, however late the slowest is. A cell that
 a GPU has not told of is not observed, for a load that lacks a member would be too low; one that is
-silent for a minute is no longer waited for. A GPU that the host has lost is no member any more.
-An adapter that never told, or not for minutes, moves nothing.
+silent for long, or for three of its own windows, is no longer waited for. A GPU that the host has
+lost is no member any more. An adapter is read by a loop of our own, so that one which has not told
+for five seconds is left out, and the load is that of the others.
 """
 
 from bisect import bisect_left
@@ -12,13 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor
 
 from seedance_obs.bandwidth.contention import KEPT_SECONDS, SegmentMeter
-from seedance_obs.bandwidth.grid import GONE_SECONDS, Block, Key, Track
+from seedance_obs.bandwidth.grid import SILENT_SECONDS, Block, Key, Track
 from seedance_obs.bandwidth.loads import Holders, Load, SharedSegment, load_of
 from seedance_obs.bandwidth.reading import SegmentName, SegmentReading, TenantReading
 from seedance_obs.bandwidth.segment_windows import SegmentWindow, SegmentWindows
 from seedance_obs.flow import DIRECTIONS, Channel, Flow
 
-PATIENCE_SECONDS = 60.0  # longer than the interval of the slowest source, a page of DCGM's
+PATIENCE_SECONDS = 30.0
+PATIENCE_WINDOWS = 3  # its own, of a member that tells more seldom
+LONGEST_PATIENCE_SECONDS = 180.0  # three pages of DCGM's, of the longest that are believed
 BLOCK_SECONDS = 1.0
 RETIRED_KEPT = 200
 
@@ -29,7 +32,7 @@ class SegmentMeters:
     Args:
         interval_seconds: The fast loop's, which is the length of a cell.
         window_seconds: What means, peaks and jitter are taken over.
-        patience_seconds: How long a member that is silent is waited for.
+        patience_seconds: How long a GPU that is silent is waited for, at least.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class SegmentMeters:
         self._block_seconds = self._count * interval_seconds
         self._window_blocks = max(1, round(window_seconds / self._block_seconds))
         self._patience = patience_seconds
+        self._kept = LONGEST_PATIENCE_SECONDS + 2 * patience_seconds
         self._lines: dict[SegmentName, _Line] = {}
         self._retired: dict[SegmentName, _Line] = {}
         self._tracks: dict[Key, Track] = {}
@@ -89,6 +93,7 @@ class SegmentMeters:
         self._holders.append(holders)
         for line in self._lines.values():
             self._advance(line, now)
+            line.meter.expect(holders.tenants_of(line.gpus), line.closed)
 
     def readings(self) -> tuple[SegmentReading, ...]:
         """The segments that have ever been observed."""
@@ -117,14 +122,14 @@ class SegmentMeters:
         via = "" if channel.medium != "network" else "rdma" if flow.source == "rdma" else "ethernet"
         key = Key(*channel, via)
         if key not in self._tracks:
-            first = floor((now - self._patience) / self._cell)
+            first = floor((now - self._kept) / self._cell)
             capacity = self._capacities.get(channel)
             self._tracks[key] = Track(self._cell, first=first, capacity=capacity)
         return self._tracks[key]
 
     def _advance(self, line: "_Line", now: float) -> None:
         until = floor(self._settled_until(line.load, now) / self._block_seconds)
-        oldest = floor((now - 2 * self._patience) / self._block_seconds)
+        oldest = floor((now - self._kept) / self._block_seconds)
         for number in range(max(line.closed + 1, oldest), until):
             self._close(line, number)
             line.closed = number
@@ -134,9 +139,15 @@ class SegmentMeters:
         until = now
         for key in load.keys(self._holders[-1]):
             track = self._tracks.get(key)
-            if track is not None and now - track.end <= self._patience:
+            if track is not None and now - track.end <= self._patience_with(key, track):
                 until = min(until, track.settled_until)
         return until
+
+    def _patience_with(self, key: Key, track: Track) -> float:
+        if key.medium == "network":
+            return SILENT_SECONDS
+        own = min(PATIENCE_WINDOWS * track.length, LONGEST_PATIENCE_SECONDS)
+        return max(self._patience, own)
 
     def _close(self, line: "_Line", number: int) -> None:
         start = number * self._block_seconds
@@ -154,15 +165,15 @@ class SegmentMeters:
 
     def _forget(self, now: float) -> None:
         """Let go of what no block needs any more, and of channels that are gone."""
-        oldest = floor((now - 2 * self._patience) / self._block_seconds)
+        oldest = floor((now - self._kept) / self._block_seconds)
         latest = floor(now / self._block_seconds)
-        needed = min((line.closed + 1 for line in self._lines.values()), default=latest)
-        first = max(needed, oldest) * self._count
+        needed = min((line.closed + 1 for line in self._lines.values()), default=latest + 1)
+        first = max(needed, oldest)
         for key, track in list(self._tracks.items()):
-            track.forget_before(first)
-            if now - track.end > GONE_SECONDS + 2 * self._patience:
+            track.forget_before((first - 1) * self._count)  # a block is seen with what was before
+            if now - track.end > self._kept:
                 del self._tracks[key]
-        gone = bisect_left(self._until, now - 2 * self._patience)
+        gone = bisect_left(self._until, first * self._block_seconds)
         del self._until[:gone], self._holders[:gone]
 
 
@@ -177,6 +188,11 @@ class _Line:
         self.load = load_of(segment, meter.segment.direction)
         self.closed = -1
         self._segment = segment
+
+    @property
+    def gpus(self) -> Sequence[str]:
+        """The GPUs whose tenants may use it at any time."""
+        return self._segment.gpus
 
     def follow(self, segment: SharedSegment) -> None:
         """Take over other members or another capacity."""
