@@ -133,7 +133,8 @@ class NodeBandwidth:
     """The fast loops' picture of a node.
 
     `stuck` names of some channels the source that is not believed, since it stands at 0 while
-    another moves.
+    another moves. `late_seconds` is by how much the ticks of each loop, `gpu` and `network`, came
+    late since the exporter started.
     """
 
     channels: Mapping[Channel, ChannelReading] = field(default_factory=dict)
@@ -143,3 +144,4 @@ class NodeBandwidth:
     sensitivities: tuple[TenantSensitivity, ...] = ()
     window_seconds: float = 0.0
     stuck: Mapping[Channel, str] = field(default_factory=dict)
+    late_seconds: Mapping[str, float] = field(default_factory=dict)

@@ -12,6 +12,7 @@ Labels: TypeAlias = tuple[str, ...]
 Samples: TypeAlias = Iterable[tuple[Labels, float | None]]
 
 LATELY = "over the last seedance_fast_loop_window_seconds of observed time"
+OF_PAGES = "where dcgm is the source, of means as long as the interval of its pages"
 
 
 def gauge(name: str, about: str, labels: Sequence[str], samples: Samples) -> Metric:
@@ -59,14 +60,14 @@ class ChannelKind:
         )
         yield gauge(
             f"{self.prefix}_peak_{self.unit}",
-            f"{self.what}: the highest of any tick of the fast loop {LATELY}.",
+            f"{self.what}: the highest of any tick of the fast loop {LATELY}; {OF_PAGES}.",
             self.labels,
             ((labels, reading.peak) for labels, reading in rows),
         )
         yield counter(
             f"{self.prefix}_busy_seconds",
             f"{self.what}: observed time in which it was at or above a threshold of {self.full}, "
-            "tick by tick, since this exporter started; none while that is not known.",
+            f"tick by tick, since this exporter started; none while that is not known; {OF_PAGES}.",
             (*self.labels, "threshold"),
             (
                 ((*labels, str(threshold)), reading.busy_seconds.get(threshold))

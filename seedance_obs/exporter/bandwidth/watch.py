@@ -5,17 +5,22 @@ one that assembles.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from seedance_obs.bandwidth.choice import Choice
+from seedance_obs.bandwidth.grid import SILENT_SECONDS
 from seedance_obs.bandwidth.loads import Holders, SharedSegment
 from seedance_obs.bandwidth.meter import Meter
-from seedance_obs.bandwidth.reading import Nic, NodeBandwidth
+from seedance_obs.bandwidth.reading import ChannelReading, Nic, NodeBandwidth
 from seedance_obs.bandwidth.segment_meters import SegmentMeters
 from seedance_obs.bandwidth.segment_windows import WINDOW_SECONDS
 from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.bandwidth.capacities import capacities
+from seedance_obs.exporter.bandwidth.lateness import LateSeconds
 from seedance_obs.exporter.bandwidth.page_flows import PageFlows
 from seedance_obs.exporter.bandwidth.progress import ProgressWatch
 from seedance_obs.exporter.bandwidth.scores import Scores
@@ -32,7 +37,10 @@ from seedance_obs.topology.naming import number_list
 from seedance_obs.topology.near_nics import near_gpus
 from seedance_obs.topology.segments import Segment, segments
 
-SILENT_SECONDS = 60.0  # what a channel told before is neither its mean nor its peak any more
+STALE_SECONDS = 30.0
+STALE_WINDOWS = 3  # its own, of a source that tells more seldom
+GONE_SECONDS = 60.0  # without a word, and a channel is not told of
+POLLS_KEPT = 60  # that nobody takes
 
 
 class BandwidthWatch:
@@ -49,18 +57,24 @@ class BandwidthWatch:
         interval_seconds: float,
         window_seconds: float,
         monotonic: Callable[[], float],
+        stale_after_seconds: float = STALE_SECONDS,
     ) -> None:
         self.view = NodeBandwidth()
         self._interval_seconds = interval_seconds
         self._window_seconds = window_seconds
+        self._stale_seconds = stale_after_seconds
         self._nics = NicLoop(root, interval_seconds=interval_seconds, monotonic=monotonic)
         self._lock = threading.Lock()
-        self._flows: list[Flow] = []  # from the polls, until they are taken
+        self._flows: deque[Sequence[Flow]] = deque(maxlen=POLLS_KEPT)  # until they are taken
         self._page_flows = PageFlows()
         self._choice = Choice()
         self._meters: dict[Channel, Meter] = {}
+        self._lengths: dict[Channel, float] = {}  # of the last windows
+        self._late = LateSeconds()
         self._segments = SegmentMeters(
-            interval_seconds=interval_seconds, window_seconds=window_seconds
+            interval_seconds=interval_seconds,
+            window_seconds=window_seconds,
+            patience_seconds=stale_after_seconds,
         )
         self._progress = ProgressWatch(window_seconds=WINDOW_SECONDS)
         self._scores = Scores(self._progress)
@@ -83,13 +97,14 @@ class BandwidthWatch:
             interval_seconds=settings.bandwidth_interval_seconds,
             window_seconds=settings.bandwidth_window_seconds,
             monotonic=monotonic,
+            stale_after_seconds=settings.sampler_stale_after_seconds,
         )
 
     def observe(self, snapshot: SourceSnapshot) -> None:
         """Take what a source saw since it was last polled."""
         flows = self._page_flows.of(snapshot) if snapshot.source == "dcgm" else snapshot.flows
         with self._lock:
-            self._flows += flows
+            self._flows.append(flows)
 
     def read_fast(self) -> None:
         """Read the network adapters near the GPUs once."""
@@ -107,11 +122,15 @@ class BandwidthWatch:
         occupancies: Mapping[str, Occupancy | None],
         now: float,
     ) -> None:
-        """Add up what was seen since the last time and tell it anew."""
+        """Add up what was seen since the last time and tell it anew; a fault leaves nothing told."""
+        with self._lock:
+            told = list(chain.from_iterable(self._flows))
+            self._flows.clear()
+        self.view, of_nics = NodeBandwidth(window_seconds=self._window_seconds), self._nics.take()
         with self._faults.kept_to("bandwidth"):
             self._follow(gpus, topology)
             self._progress.note(seats, now)
-            flows = self._taken(now)
+            flows = self._believed(told, of_nics, now)
             unknown = {uuid for uuid, occupied in occupancies.items() if occupied is None}
             shares = {**shares_of(seats), **{uuid: {"unobserved": 1.0} for uuid in unknown}}
             self._segments.add(flows, Holders(shares, self._nearest), now=now)
@@ -122,11 +141,8 @@ class BandwidthWatch:
             self._scores.advance(now)
             self.view = self._as_view(now)
 
-    def _taken(self, now: float) -> list[Flow]:
-        """The flows since the last time that are believed; those of adapters by protocol."""
-        with self._lock:
-            told, self._flows = self._flows, []
-        of_nics = self._nics.take()
+    def _believed(self, told: Iterable[Flow], of_nics: Sequence[Flow], now: float) -> list[Flow]:
+        """The flows that are believed, added up; those of adapters by protocol."""
         chosen = self._choice.choose((*told, *of_nics), now)
         for flow in chosen:
             meter = self._meters.get(flow.channel)
@@ -135,6 +151,7 @@ class BandwidthWatch:
                     interval_seconds=self._interval_seconds, window_seconds=self._window_seconds
                 )
             meter.add(flow.windows, self._capacities.get(flow.channel), flow.source)
+            self._lengths[flow.channel] = flow.windows[-1].seconds
         return [*(flow for flow in chosen if flow.channel.medium != "network"), *of_nics]
 
     def _follow(self, gpus: Sequence[LocatedGpu], topology: Topology) -> None:
@@ -162,19 +179,29 @@ class BandwidthWatch:
         near = (uuid for nic in segment.nics for uuid in self._nearest.get(nic, ()))
         return segment.gpus or tuple(dict.fromkeys(near))
 
+    def _readings(self, now: float) -> Iterator[tuple[Channel, ChannelReading]]:
+        """The channels that were heard; of one that is silent neither mean nor peak is known."""
+        for channel, meter in self._meters.items():
+            silence = now - (meter.told_until or 0.0)
+            least = SILENT_SECONDS if channel.medium == "network" else self._stale_seconds
+            patience = max(least, STALE_WINDOWS * self._lengths[channel])
+            if silence <= patience:
+                yield channel, meter.reading()
+            elif silence <= GONE_SECONDS:
+                yield channel, replace(meter.reading(), mean=None, peak=None)
+
     def _as_view(self, now: float) -> NodeBandwidth:
+        channels = dict(self._readings(now))
+        self._late.add(channels)
         return NodeBandwidth(
-            channels={
-                channel: meter.reading()
-                for channel, meter in self._meters.items()
-                if now - (meter.told_until or 0.0) <= SILENT_SECONDS
-            },
+            channels=channels,
             nics=tuple(map(_nic, self._near)),
             segments=self._segments.readings(),
             tenants=self._segments.tenants(),
-            sensitivities=tuple(self._scores.view()),
+            sensitivities=tuple(self._scores.view(now)),
             window_seconds=self._window_seconds,
             stuck=self._choice.stuck,
+            late_seconds=dict(self._late.of_loops),
         )
 
 

@@ -129,16 +129,13 @@ def _loops(node: NodeBandwidth) -> Iterator[Metric]:
         ("medium", "source"),
         sorted(believed.items()),
     )
-    late: dict[str, float] = {}
-    for (_, medium, _), reading in node.channels.items():
-        loop = "network" if medium == "network" else "gpu"
-        late[loop] = max(late.get(loop, 0.0), reading.late_seconds)
     yield counter(
         "seedance_fast_loop_late_seconds",
-        "By how much ticks came after their time, where that was more than half an interval: the "
-        "worst channel of the loop over GPUs, and of that over network adapters.",
+        "By how much ticks came after their time, where that was more than half an interval, since "
+        "this exporter started: of the loop over GPUs and of that over network adapters, each time "
+        "of its latest channel. Pages of dcgm-exporter have a pace of their own and do not count.",
         ("loop",),
-        (((loop,), seconds) for loop, seconds in sorted(late.items())),
+        (((loop,), seconds) for loop, seconds in sorted(node.late_seconds.items())),
     )
     yield gauge(
         "seedance_fast_loop_window_seconds",

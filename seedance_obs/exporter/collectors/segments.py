@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from prometheus_client.core import InfoMetricFamily, Metric
 
 from seedance_obs.bandwidth.reading import (
-    NodeBandwidth,
     SegmentName,
     SegmentReading,
     TenantReading,
     TenantSensitivity,
 )
-from seedance_obs.exporter.channel_families import LATELY, counter, gauge
+from seedance_obs.exporter.channel_families import LATELY, OF_PAGES, counter, gauge
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import NodeView
 
@@ -33,7 +32,7 @@ class SegmentsCollector:
         yield from _loads(
             [one for one in view.bandwidth.segments if one.segment.kind not in OF_ONE_DEVICE]
         )
-        yield _contention(view.bandwidth)
+        yield _contention(view.bandwidth.segments)
         yield from _tenants(view.bandwidth.tenants)
         yield from _sensitivities(view.bandwidth.sensitivities)
 
@@ -54,7 +53,7 @@ def _loads(segments: Sequence[SegmentReading]) -> Iterator[Metric]:
     )
     yield gauge(
         "seedance_segment_peak_bytes_per_second",
-        f"Bytes a second over a shared segment: the highest of any tick {LATELY}.",
+        f"Bytes a second over a shared segment: the highest of any tick {LATELY}; {OF_PAGES}.",
         SEGMENT_LABELS,
         ((labels, one.peak) for labels, one in rows),
     )
@@ -67,7 +66,7 @@ def _loads(segments: Sequence[SegmentReading]) -> Iterator[Metric]:
     yield counter(
         "seedance_segment_busy_seconds",
         "Observed time in which a shared segment was at or above a threshold of its capacity, "
-        "tick by tick, since this exporter started.",
+        f"tick by tick, since this exporter started; {OF_PAGES}.",
         (*SEGMENT_LABELS, "threshold"),
         (((*labels, str(BUSY_FROM)), one.busy_seconds.get(BUSY_FROM)) for labels, one in rows),
     )
@@ -79,18 +78,15 @@ def _loads(segments: Sequence[SegmentReading]) -> Iterator[Metric]:
     )
 
 
-def _contention(node: NodeBandwidth) -> Metric:
-    used = {one.segment for one in node.tenants}
+def _contention(segments: Sequence[SegmentReading]) -> Metric:
     return counter(
         "seedance_segment_contention_seconds",
-        "Time in which a shared segment was busy while two or more tenants each used more than a "
-        "tenth of its capacity, since this exporter started; of segments that a tenant has used.",
+        f"Time in which a shared segment was at or above {BUSY_FROM} of its capacity while two or "
+        "more tenants each used more than a tenth of it, tick by tick, since this exporter "
+        f"started; {OF_PAGES}. RDMA between GPUs and the adapters next to them below the same "
+        "switch or root is load, but does not cross the segment and is left out here.",
         SEGMENT_LABELS,
-        (
-            (_named(one.segment), one.contention_seconds)
-            for one in node.segments
-            if one.contention_seconds or one.segment in used
-        ),
+        ((_named(one.segment), one.contention_seconds) for one in segments),
     )
 
 
@@ -101,9 +97,10 @@ def _tenants(tenants: Sequence[TenantReading]) -> Iterator[Metric]:
         ("peak", "the highest of any tick"),
         ("jitter", "standard deviation of the ticks"),
     ):
+        end = "" if name == "mean" else f"; {OF_PAGES}"
         yield gauge(
             f"seedance_tenant_segment_{name}_bytes_per_second",
-            f"Bytes a second that a tenant sends over a shared segment: {about} {LATELY}.",
+            f"Bytes a second that a tenant sends over a shared segment: {about} {LATELY}{end}.",
             TENANT_LABELS,
             ((labels, getattr(one, name)) for labels, one in rows),
         )
@@ -115,8 +112,9 @@ def _tenants(tenants: Sequence[TenantReading]) -> Iterator[Metric]:
     )
     yield counter(
         "seedance_tenant_segment_contention_seconds",
-        "Time in which a shared segment was contended and this tenant was one of those above a "
-        "tenth of its capacity, since this exporter started.",
+        "Time in which a shared segment was contended, as seedance_segment_contention_seconds says, "
+        "and this tenant was one of those above a tenth of its capacity, since this exporter "
+        f"started; {OF_PAGES}.",
         TENANT_LABELS,
         ((labels, one.contention_seconds) for labels, one in rows),
     )
