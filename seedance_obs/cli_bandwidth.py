@@ -8,10 +8,12 @@ from seedance_obs.cli_exporter import EXPORTER_HELP, fetch, json_text, page_addr
 @click.command()
 @click.option("--exporter", "url", metavar="URL", help=EXPORTER_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print the exporter's /bandwidth page.")
-def bandwidth(url: str | None, *, as_json: bool) -> None:
+@click.option("--all", "whole", is_flag=True, help="Show idle segments too.")
+def bandwidth(url: str | None, *, as_json: bool, whole: bool) -> None:
     """Show the shared links and memories of this node, and the tenants on them.
 
-    What was contended for longest comes first. Mean, jitter (the standard deviation of the fast
+    What was contended for longest comes first; segments on which nobody comes to 1 % of capacity
+    are only counted. Mean, jitter (the standard deviation of the fast
     loop's ticks) and peak are in MB/s over the last seconds; sensitivity says by what share a
     tenant slows down for each unit of its neighbours' load, 0 to 1.
 
@@ -25,4 +27,4 @@ def bandwidth(url: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(data))
     else:
-        show(BandwidthReport(page))
+        show(BandwidthReport(page, whole=whole))

@@ -4,7 +4,7 @@ Texts are expected to be printable. Colour repeats what the words say.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.cells import set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from seedance_obs.bandwidth.loads import NOBODY
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.leaks.report.in_words import duration, number, percent
 from seedance_obs.leaks.report.terminal_lines import cut, flow, words
@@ -24,6 +25,7 @@ KINDS = {
     "nic": "network adapter",
 }
 MEGA, GIGA = 1e6, 1e9
+IDLE_RATIO = 0.01  # of capacity
 TENANT_CELLS = 17
 MOST_NAME_CELLS = 40
 
@@ -52,9 +54,17 @@ class ToldSegment:
     tenants: tuple[ToldTenant, ...]
 
     @property
-    def matters(self) -> bool:
-        """Whether somebody uses it, or it was contended for."""
-        return bool(self.tenants) or self.contention_seconds > 0
+    def observed(self) -> bool:
+        """Whether anybody knows what passes there now."""
+        return self.mean is not None
+
+    @property
+    def idle(self) -> bool:
+        """Whether all together come to less than 1 % of its capacity, or nobody knows."""
+        levels = [self.mean, self.peak, *(each.mean for each in self.tenants)]
+        return max(level or 0.0 for level in levels) < IDLE_RATIO * (self.capacity or 0.0) or (
+            not self.observed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +112,14 @@ def _segment(data: Mapping[str, Any]) -> ToldSegment:
 
 
 def _tenant(data: Mapping[str, Any]) -> ToldTenant:
+    name = _text(data, "tenant")
     return ToldTenant(
-        name=_text(data, "tenant") or "tenant not known",
+        name=name or "tenant not known",
         mean=_number(data, "mean"),
         jitter=_number(data, "jitter"),
         share=_number(data, "share"),
         peak=_number(data, "peak"),
-        sensitivity=_in_words(data["sensitivity"]),
+        sensitivity="-" if name in NOBODY else _in_words(data["sensitivity"]),
     )
 
 
@@ -151,23 +162,23 @@ def _number(data: Mapping[str, Any], name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class BandwidthReport:
-    """The page for a terminal."""
+    """The page for a terminal; `whole` with the segments that are idle."""
 
     page: BandwidthPage
+    whole: bool = False
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         """The segments that somebody uses, the others counted, and who is not believed."""
         width = options.max_width
         yield from _heading(self.page, width)
-        shown = [one for one in self.page.segments if one.matters]
+        folded = [one for one in self.page.segments if one.idle and not self.whole]
+        shown = [one for one in self.page.segments if self.whole or not one.idle]
         for segment in shown:
             yield Text()
             yield from _drawn(segment, width)
-        rest = len(self.page.segments) - len(shown)
-        if rest:
+        if folded:
             yield Text()
-            more = "more shared segments" if shown else "shared segments"
-            yield from words(f"{rest:,} {more} that no tenant uses: --json shows them", width)
+            yield from words(_folded(folded, more=bool(shown)), width)
         for said in self.page.stuck:
             yield from words(said, width, indent="  ", style="yellow")
 
@@ -176,6 +187,27 @@ def _heading(page: BandwidthPage, width: int) -> Iterator[Text]:
     said = f"mean and peak over the last {page.window_seconds:g} s" if page.segments else ""
     pieces = [cut(page.node or "node", MOST_NAME_CELLS), said or "no shared segment is known here"]
     yield from flow(pieces, width, joint=": ", indent="  ", lead="bold")
+
+
+def _folded(idle: Sequence[ToldSegment], *, more: bool) -> str:
+    """`7 more segments carry less than 1 %, 2 are not observed now: --all shows them`."""
+    known = sum(one.observed for one in idle)
+    unknown = len(idle) - known
+    contended = sum(one.contention_seconds > 0 for one in idle)
+    noun = "more shared segment" if more else "shared segment"
+    said = []
+    if known:
+        said.append(f"{_counted(known, noun)} {'carries' if known == 1 else 'carry'} less than 1 %")
+    if unknown:
+        who = f"{unknown:,}" if known else _counted(unknown, noun)
+        said.append(f"{who} {'is' if unknown == 1 else 'are'} not observed now")
+    if contended:
+        said.append(f"{contended:,} of them {'was' if contended == 1 else 'were'} contended before")
+    return f"{', '.join(said)}: --all shows {'it' if len(idle) == 1 else 'them'}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _drawn(segment: ToldSegment, width: int) -> Iterator[Text]:

@@ -1,25 +1,40 @@
 """`seedance-obs bandwidth` as it is typed, against loopback servers."""
 
 import json
+from dataclasses import replace
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
-from seedance_obs.bandwidth.reading import NodeBandwidth
+from seedance_obs.bandwidth.reading import NodeBandwidth, SegmentReading
 from seedance_obs.cli import main
 from seedance_obs.cli_bandwidth import bandwidth as command
 from seedance_obs.demo.programs import free_port
 from seedance_obs.exporter.bandwidth_page import bandwidth_page
-from tests.exporter.bandwidth_views import MEMORY, bandwidth, sensitivity, tenant, view
+from tests.exporter.bandwidth_views import (
+    DOMAIN,
+    MEMORY,
+    bandwidth,
+    segment,
+    sensitivity,
+    tenant,
+    view,
+)
 from tests.exporter.leak_views import HOSTILE
 from tests.sources.page_server import Script, answering, serving
 
 PROGRAM: click.Group = type(main)("seedance-obs", commands={"bandwidth": command})
 WIDE = "\u4f60\u597d" * 40
+IDLE = tuple(segment(replace(DOMAIN, name=f"node/{n}"), mean=2e6, peak=3e6) for n in range(16))
 VERDICTS = bandwidth(
-    tenants=(*bandwidth().tenants, tenant("infra", mean=1.2e6, jitter=2e5, share=0.004, peak=3e6)),
+    segments=(*bandwidth().segments[:3], segment(MEMORY, mean=2e6, peak=3e6)),
+    tenants=(
+        *bandwidth().tenants,
+        tenant("infra", mean=1.2e6, jitter=2e5, share=0.004, peak=3e6),
+        tenant("unallocated", mean=0.0),
+    ),
     sensitivities=(
         sensitivity("team-vision"),
         sensitivity("genomics", verdict="undecided", windows=112),
@@ -31,7 +46,7 @@ VERDICTS = bandwidth(
 MADE_UP = {
     "usual": bandwidth(),
     "verdicts": VERDICTS,
-    "idle": bandwidth(tenants=(), sensitivities=(), segments=bandwidth().segments[:2]),
+    "idle": bandwidth(tenants=(), sensitivities=(), segments=IDLE),
     "none": bandwidth(tenants=(), sensitivities=(), segments=()),
     "hostile": bandwidth(tenants=(tenant(HOSTILE),)),
     "wide": bandwidth(tenants=(tenant(WIDE), tenant("x", MEMORY))),
@@ -65,6 +80,7 @@ def test_a_segment_comes_with_its_load_its_tenants_and_whom_it_slows_down():
         "  genomics              9,080      44  50 %   9,400  needs more windows (112)",
         "  infra                   1.2     0.2 0.4 %     3.0",
         "      0.12, association only (p 0.01, 300 windows)",
+        "  unallocated             0.0   1,203  50 %  15,002  -",
         "  gone                      -       -     -       -  none (p 0.41, 300 windows)",
         "",
         "PCIe root complex pci0000:15, receive",
@@ -72,14 +88,43 @@ def test_a_segment_comes_with_its_load_its_tenants_and_whom_it_slows_down():
         "  TENANT            MEAN MB/s  JITTER SHARE    PEAK  SENSITIVITY",
         "  genomics              9,120   1,203  50 %  15,002  needs more windows",
         "",
-        "3 more shared segments that no tenant uses: --json shows them",
+        "2 more shared segments carry less than 1 %: --all shows them",
         "GPU 3 pcie transmit: dcgm stands at 0 while another source moves, and is not",
         "  believed",
     ]
 
 
-def test_where_nobody_uses_anything_shared_that_is_said():
-    assert "2 shared segments that no tenant uses" in shown(MADE_UP["idle"]).stdout
+def folded(*segments: SegmentReading) -> str:
+    node = bandwidth(tenants=(), sensitivities=(), segments=segments)
+    return " ".join(shown(node).stdout.split("\n\n")[-1].split())
+
+
+def test_segments_that_nobody_uses_are_one_line_unless_asked_for():
+    lines = shown(MADE_UP["idle"]).stdout.splitlines()
+    assert lines[-2:] == ["", "16 shared segments carry less than 1 %: --all shows them"]
+    assert len(lines) < 24
+    every = shown(MADE_UP["idle"], "--all").stdout
+    assert every.count("NVLink domain node/") == 16
+    assert "--all" not in every
+
+
+def test_what_is_folded_is_not_passed_over_in_silence():
+    assert folded(IDLE[0]) == "1 shared segment carries less than 1 %: --all shows it"
+    dark = replace(IDLE[1], mean=None, peak=None)
+    assert folded(dark) == "1 shared segment is not observed now: --all shows it"
+    once = replace(IDLE[2], contention_seconds=9.0)
+    assert folded(segment(MEMORY), dark, once, IDLE[3]) == (
+        "2 more shared segments carry less than 1 %, 1 is not observed now, 1 of them was "
+        "contended before: --all shows them"
+    )
+
+
+def test_a_burst_is_reason_enough_to_show_a_segment():
+    done = shown(bandwidth(segments=(replace(IDLE[0], peak=1e9),)))
+    assert "NVLink domain node/0, transmit" in done.stdout
+
+
+def test_where_nothing_is_shared_that_is_said():
     assert shown(MADE_UP["none"]).stdout == "gpu-17: no shared segment is known here\n"
 
 

@@ -13,9 +13,9 @@ switches and root complexes that is an upper bound of what crosses to and from t
   RDMA ends in the memory of the host and as much passes between that and the GPUs below.
 - Disks are not counted.
 
-Bytes, means, peaks and busy time are of this bound. Contention is judged more carefully, for below a
-switch most of the bound may never cross: what adapters below the same segment move by RDMA is taken
-off the GPUs that they are nearest to, as GPUDirect that stays below. What is left is a lower bound
+Bytes, means, peaks and busy time are of this bound. Contention is judged more carefully, for below
+a switch most of the bound may never cross: what adapters below the same segment move by RDMA is
+taken off the GPUs that they are nearest to, as GPUDirect that stays below. What is left is too low
 where that RDMA ends in the memory of the host while those GPUs exchange other bytes with it.
 
 An NVLink domain carries what leaves its GPUs, or what reaches them. The memory of a GPU carries

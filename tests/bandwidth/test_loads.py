@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -111,6 +112,65 @@ def test_gpudirect_seen_in_two_phases_counts_about_once():
     shifted = flow(NIC, bursts, medium="network", source="rdma", since=0.03)
     node = after([flow(ONE, bursts), shifted])
     assert reading(node, "receive").total < 0.05 * reading(node).total
+
+
+BURSTS = ([45 * GB] * 3 + [0.0] * 7) * 20
+
+
+def contended(rdma, *, phase: float = 0.0, host: float = 0.0) -> float:
+    """The contended part of 20 s in which GPUs send by RDMA through an adapter each, or more."""
+    second = "0000:1c:00.0"
+    holders = Holders(ANNA_AND_BERT.shares, {NIC: (ONE,), second: (TWO,)})
+    told = [
+        each
+        for gpu, nic in ((ONE, NIC), (TWO, second))
+        for each in (
+            flow(gpu, [rate + host for rate in rdma]),
+            flow(nic, rdma, medium="network", source="rdma", since=phase),
+        )
+    ]
+    node = meters(replace(WITH_NIC, nics=(NIC, second)))
+    node.add(seen(told), holders, now=20.5)
+    busy = reading(node).busy_seconds[0.8]
+    assert busy > 4, "the load stays an upper bound"
+    return reading(node).contention_seconds / busy
+
+
+def test_gpudirect_below_a_switch_is_load_and_no_contention():
+    assert contended([40 * GB] * 200) == 0
+    assert contended(BURSTS) == 0
+
+
+@pytest.mark.parametrize("phase", [0.03, 0.1, 0.17])
+def test_bursts_by_gpudirect_do_not_contend_whatever_the_phases(phase):
+    assert contended(BURSTS, phase=phase) == 0
+
+
+def test_bursts_by_gpudirect_that_longer_windows_blur_do_not_contend():
+    told = [flow(gpu, [45 * GB, 22.5 * GB, *[0.0] * 3] * 20, every=0.2) for gpu in (ONE, TWO)]
+    told.append(network([2 * rate for rate in BURSTS], "transmit", "rdma"))
+    node = after(told, holders=Holders(ANNA_AND_BERT.shares, {NIC: (ONE, TWO)}))
+    assert reading(node).busy_seconds[0.8] > 7
+    assert reading(node).contention_seconds == 0
+
+
+def test_what_gpus_move_beside_gpudirect_contends_still():
+    assert contended([10 * GB] * 200, host=22 * GB) == pytest.approx(1)
+    assert contended([30 * GB] * 200, host=10 * GB) == 0
+
+
+def test_gpudirect_of_an_adapter_below_another_switch_contends():
+    told = [flow(gpu, [22 * GB] * 200) for gpu in (ONE, TWO)]
+    told.append(network([20 * GB] * 200, "transmit", "rdma"))
+    assert reading(after(told, SWITCH)).contention_seconds > 18
+    assert reading(after(told, WITH_NIC)).contention_seconds == 0
+
+
+def test_bytes_known_to_go_to_peers_are_no_contention():
+    holders = Holders(ANNA_AND_BERT.shares, peers={ONE: {TWO: 1.0}})
+    told = [flow(gpu, [30 * GB] * 200) for gpu in (ONE, TWO)]
+    assert reading(after(told, SWITCH)).contention_seconds > 18
+    assert reading(after(told, SWITCH, holders)).contention_seconds == 0
 
 
 def test_an_adapter_adds_up_its_protocols():

@@ -110,16 +110,61 @@ def test_a_gpu_that_never_told_leaves_its_segment_without_a_reading():
     assert node.tenants() == ()
 
 
-def test_an_adapter_that_falls_silent_is_missed_for_some_minutes():
+def test_an_adapter_that_falls_silent_is_missed_for_five_seconds_and_welcome_back():
+    node = meters(WITH_NIC, ADAPTER)
+
+    def seconds(*numbers: int, nic: bool) -> tuple[float, float]:
+        for number in numbers:
+            told = [second(number, GB, gpu, direction=way) for gpu in (ONE, TWO) for way in EITHER]
+            if nic:
+                told.append(second(number, GB, NIC, medium="network", source="ethernet"))
+            node.add(told, ANNA_AND_BERT, now=number + 1.0)
+        uplink = reading(node, "receive", kind="pcie_switch")
+        return uplink.observed_seconds, reading(node, kind="nic").observed_seconds
+
+    assert seconds(*range(10), nic=True) == pytest.approx((10, 10))
+    assert seconds(*range(10, 15), nic=False) == pytest.approx((10, 10))
+    assert seconds(15, nic=False) == pytest.approx((16, 10))
+    assert seconds(*range(16, 40), nic=False) == pytest.approx((40, 10))
+    assert reading(node, "receive", kind="pcie_switch").mean == pytest.approx(2 * GB)
+    assert reading(node, kind="nic").mean is None
+    assert seconds(*range(40, 50), nic=True) == pytest.approx((50, 20))
+    assert reading(node, "receive", kind="pcie_switch").peak == pytest.approx(3 * GB)
+
+
+def page(number: int, gpu: str, way: str = "transmit") -> Flow:
+    return flow(gpu, [GB], direction=way, since=number - 30.0, every=30.0, source="dcgm")
+
+
+def test_an_adapters_silence_is_known_when_a_slow_page_tells_of_it_later():
     node = meters(WITH_NIC)
-    for number in range(500):
-        told = [second(number, GB, gpu, direction=way) for gpu in (ONE, TWO) for way in EITHER]
-        if number < 10:
-            told.append(second(number, GB, NIC, medium="network", source="ethernet"))
-        node.add(told, ANNA_AND_BERT, now=number + 1.0)
-        if number == 300:
-            assert reading(node, "receive").observed_seconds == pytest.approx(10)
-    assert reading(node, "receive").observed_seconds == pytest.approx(500 - 300, abs=1.1)
+    for now in range(30, 91):
+        told = []
+        if not 40 < now <= 50:
+            told.append(second(now - 1, GB, NIC, medium="network", source="ethernet"))
+        if now % 30 == 0:
+            told += [page(now, gpu, way) for gpu in (ONE, TWO) for way in EITHER]
+        node.add(told, ANNA_AND_BERT, now=float(now))
+    assert reading(node, "receive").observed_seconds == pytest.approx(90)
+    assert reading(node, "receive").total == pytest.approx((2 * 90 + 61 - 10) * GB)
+
+
+def test_a_fast_loop_is_waited_for_as_long_as_was_asked_and_a_slow_page_three_times():
+    slow, fast = meters(SWITCH, patience_seconds=20.0), meters(SWITCH, patience_seconds=20.0)
+    for now in range(30, 150):
+        ones = [second(now - 1, GB)] if now > 30 else [flow(ONE, [GB] * 300)]
+        twos = now == 30
+        slow.add([*ones, *([page(30, TWO)] * twos)], ANNA_AND_BERT, now=float(now))
+        fast.add([*ones, *([flow(TWO, [GB] * 300)] * twos)], ANNA_AND_BERT, now=float(now))
+        assert (reading(fast).mean is None) == (now > 30 + 20)
+        assert (reading(slow).mean is None) == (now > 30 + 3 * 30)
+
+
+def test_a_tenant_is_shown_from_zero_as_soon_as_it_sits_on_a_gpu():
+    node = meters(SWITCH)
+    play(node, range(10))
+    node.add([], Holders({ONE: {"anna": 1.0, "carl": 1.0}}), now=10.05)
+    assert (tenants(node)["carl"].mean, tenants(node)["carl"].contention_seconds) == (0, 0)
 
 
 def test_a_page_alone_tells_means_as_long_as_its_interval():

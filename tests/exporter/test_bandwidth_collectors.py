@@ -129,9 +129,8 @@ def test_whom_channels_believe_is_counted_and_a_stuck_source_is_named():
     assert value(node, "seedance_gpu_source_stuck", gpu="3", medium="pcie", source="dcgm") == 1
 
 
-def test_a_loop_is_as_late_as_its_worst_channel():
-    channels = bandwidth().channels | {("GPU-5", "hbm", ""): channel(late_seconds=77.0)}
-    node = bandwidth(channels=channels)
+def test_a_loops_lateness_does_not_fall_when_its_latest_channel_goes():
+    node = bandwidth(channels={}, late_seconds={"gpu": 77.0, "network": 1.5})
     assert value(node, "seedance_fast_loop_late_seconds_total", loop="gpu") == 77
     assert value(node, "seedance_fast_loop_late_seconds_total", loop="network") == 1.5
 
@@ -160,11 +159,23 @@ def test_a_segment_of_one_device_shows_only_who_contends_for_it():
     assert not values(node, "seedance_segment_bytes_total", **named)
 
 
-def test_contention_is_shown_from_zero_and_stays_when_the_tenants_are_gone():
+def test_contention_of_every_segment_is_shown_from_zero_whoever_is_there():
     name = "seedance_segment_contention_seconds_total"
-    assert value(bandwidth(), name, segment=ROOT.name) == 0
+    assert value(bandwidth(tenants=()), name, segment=ROOT.name) == 0
     after = bandwidth(tenants=(), segments=(segment(MEMORY, contention_seconds=4.5), segment(ROOT)))
-    assert values(after, name) == [4.5]
+    assert values(after, name) == [4.5, 0]
+
+
+def test_help_says_that_pages_tell_means_as_long_as_their_interval():
+    said = [line for line in page(bandwidth()).splitlines() if line.startswith("# HELP seedance_")]
+    of_ticks = ("_peak_", "_jitter_", "busy_seconds", "contention_seconds")
+    ours = [
+        line
+        for line in said
+        if any(part in line.split()[2] for part in of_ticks) and line.split()[2].startswith(OURS)
+    ]
+    assert len(ours) == 14
+    assert [line for line in ours if "where dcgm is the source" not in line] == []
 
 
 def test_a_tenant_has_its_levels_on_each_segment_that_it_uses():

@@ -122,7 +122,7 @@ class BandwidthWatch:
         occupancies: Mapping[str, Occupancy | None],
         now: float,
     ) -> None:
-        """Add up what was seen since the last time and tell it anew; a fault leaves nothing told."""
+        """Add up what was seen since the last time and tell it anew; a fault leaves no view."""
         with self._lock:
             told = list(chain.from_iterable(self._flows))
             self._flows.clear()

@@ -112,9 +112,9 @@ def _tenants(tenants: Sequence[TenantReading]) -> Iterator[Metric]:
     )
     yield counter(
         "seedance_tenant_segment_contention_seconds",
-        "Time in which a shared segment was contended, as seedance_segment_contention_seconds says, "
-        "and this tenant was one of those above a tenth of its capacity, since this exporter "
-        f"started; {OF_PAGES}.",
+        "Time in which a shared segment was contended (seedance_segment_contention_seconds says "
+        "what that is) and this tenant was one of those above a tenth of its capacity, since this "
+        f"exporter started; {OF_PAGES}.",
         TENANT_LABELS,
         ((labels, one.contention_seconds) for labels, one in rows),
     )
