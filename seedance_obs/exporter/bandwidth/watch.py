@@ -156,15 +156,13 @@ class BandwidthWatch:
 
     def _follow(self, gpus: Sequence[LocatedGpu], topology: Topology) -> None:
         """Go by what the node is now: its segments, the adapters near its GPUs, capacities."""
-        if topology is not self._laid_out:
-            self._laid_out = topology
+        is_new = topology is not self._laid_out
+        if is_new:
             self._near = near_gpus(topology)
             self._nics.watch(nic.name for nic in self._near)
             self._nearest = {nic.name: _nearest_gpus(topology, nic) for nic in self._near}
-            self._capacities = {}
         found = capacities(gpus, self._near, self._nics.capacity)
-        if found != self._capacities:
-            self._capacities = found
+        if is_new or found != self._capacities:
             of_nics = {
                 channel.device: level
                 for channel, level in found.items()
@@ -173,6 +171,7 @@ class BandwidthWatch:
             shared = segments(topology, nic_capacities=of_nics)
             self._members = {(each.kind, each.name): self._gpus_of(each) for each in shared}
             self._segments.follow(_with_capacity(shared), found)
+            self._capacities, self._laid_out = found, topology
 
     def _gpus_of(self, segment: Segment) -> Sequence[str]:
         """The GPUs whose work a segment can slow down."""

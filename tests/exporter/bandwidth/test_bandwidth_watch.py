@@ -66,6 +66,8 @@ def test_a_silent_link_is_stale_when_a_source_is_and_a_silent_adapter_at_once(wa
 def test_how_long_a_source_may_be_silent_is_a_setting(tmp_path):
     watched = Watched(tmp_path, stale_after_seconds=10.0)
     watched.tell(1.0, LINK)
+    watched.advance(11.0)
+    assert watched.mean(LINK) == pytest.approx(1e9)
     watched.advance(11.1)
     assert watched.mean(LINK) is None
 
