@@ -17,6 +17,8 @@ from seedance_obs.quantities import QUANTITIES
 # An energy counter may stand still for two minutes before it tells of those who held the board.
 LEAST_ENDED_SECONDS = 150.0
 MOST_WORKLOADS = 100_000
+SHORTEST_FAST_SECONDS = 0.02
+LONGEST_WINDOW_SECONDS = 3600.0
 
 
 def _about(text: str) -> Mapping[str, str]:
@@ -344,6 +346,7 @@ class NodeSettings:
                 f"0 to {MOST_WORKLOADS} is needed"
             )
         self._check_leaks()
+        self._check_bandwidth()
         if self.dcgm_page_limit_bytes < 1:
             raise UsageError("dcgm.page_limit_bytes: 1 or more is needed")
         if self.dcgm_url and urlsplit(self.dcgm_url).scheme != "http":
@@ -361,6 +364,22 @@ class NodeSettings:
                 raise UsageError(f"{dotted(name)} = {value:g}: 0 or more is needed")
         if (self.prices_kwh or self.prices_gpu_hour) and not self.prices_currency:
             raise UsageError("prices.currency is empty: a price needs one, such as EUR")
+
+    def _check_bandwidth(self) -> None:
+        interval, window = self.bandwidth_interval_seconds, self.bandwidth_window_seconds
+        if interval < SHORTEST_FAST_SECONDS:
+            raise UsageError(
+                f"bandwidth.interval_seconds = {interval:g}: {SHORTEST_FAST_SECONDS:g} or more is "
+                "needed, since drivers answer no faster"
+            )
+        if not 3 * interval <= window <= LONGEST_WINDOW_SECONDS:
+            raise UsageError(
+                f"bandwidth.window_seconds = {window:g}: at least three times "
+                f"bandwidth.interval_seconds ({interval:g}) and at most "
+                f"{LONGEST_WINDOW_SECONDS:g} is needed"
+            )
+        if self.fragmentation_placements < 1:
+            raise UsageError("fragmentation.placements: 1 or more is needed")
 
     def source_orders(self) -> Mapping[str, tuple[str, ...]]:
         """The sources of each quantity, most trusted first, `merge_order` applied."""

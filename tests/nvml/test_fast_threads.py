@@ -82,3 +82,10 @@ def test_a_driver_that_hangs_in_the_fast_loop_is_killed_at_the_deadline(tmp_path
     with pytest.raises(SourceUnavailableError, match="did not answer within 1 s"):
         read_on(source)
     assert source.restarts == 1
+
+
+def test_a_driver_that_never_starts_is_told_in_one_sentence(capfd, source_of):
+    source = source_of("sim:no-gpu@0", seconds=20.0)
+    with pytest.raises(SourceUnavailableError, match="libnvidia-ml"):
+        source.read()
+    assert "Traceback" not in capfd.readouterr().err

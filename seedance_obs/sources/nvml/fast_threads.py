@@ -34,9 +34,9 @@ class FastThreads:
             thread.start()
 
     def stop(self, *, patience_seconds: float) -> bool:
-        """End both; False when one sits in a call that does not return in time."""
+        """End both, if they were begun; False when one sits in a call that does not return."""
         self._stopping.set()
-        for thread in self._threads:
+        for thread in filter(threading.Thread.is_alive, self._threads):
             thread.join(patience_seconds)
         return not any(thread.is_alive() for thread in self._threads)
 

@@ -1,11 +1,16 @@
 """Bursts, contention and tenants of a whole node, against what its machine was told to do."""
 
+import re
+from collections import Counter
 from dataclasses import replace
 from math import sqrt
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from seedance_obs.bandwidth.reading import SegmentName
+from seedance_obs.config import NodeSettings
+from seedance_obs.exporter.registry import CollectorSet
 from seedance_obs.flow import Channel
 from seedance_obs.sources.sim.fleet import load_machine
 from seedance_obs.sources.sim.kinds import KINDS
@@ -99,3 +104,17 @@ def test_what_an_adapter_moves_for_gpus_counts_once(tmp_path):
     assert tenants[nic, "vision"].share == pytest.approx(1.0)
     switch = SegmentName("pcie_switch", node.node.view.gpus[0].device.pcie_switch, "transmit")
     assert segments[switch].mean == pytest.approx(pcie, rel=1e-2)
+
+
+def test_a_gpu_without_a_workload_has_at_most_120_series(tmp_path):
+    """With everything that there is to read: NVML, GPM, its fast loops and a dcgm-exporter."""
+    machine = replace(load_machine("h100-nvswitch"), workloads=(), faults=())
+    with fast_node(machine, tmp_path, page=True) as node:
+        node.pass_seconds(3)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(CollectorSet(lambda: node.node.view, NodeSettings(), monotonic=lambda: 3))
+        scrape = generate_latest(registry).decode()
+    series = Counter(re.findall(r'^seedance_\w+\{.*gpu_uuid="(GPU-[^"]+)"', scrape, re.MULTILINE))
+    assert len(series) == 8
+    assert max(series.values()) <= 120
+    assert min(series.values()) > 90, "this counts what it is to count"
