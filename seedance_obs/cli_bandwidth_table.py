@@ -225,13 +225,13 @@ def _load(segment: ToldSegment) -> Iterator[str]:
     """`18.2 of 31.5 GB/s (58 %)`, `peak 29.9 GB/s`, `contended for 2 min`."""
     full = segment.capacity
     if segment.mean is not None:
-        of = f" of {full / GIGA:,.3g} GB/s" if full else " GB/s"
+        of = f" of {_gigabytes(full)} GB/s" if full else " GB/s"
         share = f" ({percent(segment.mean / full)})" if full else ""
-        yield f"{segment.mean / GIGA:,.3g}{of}{share}"
+        yield f"{_gigabytes(segment.mean)}{of}{share}"
     elif full:
-        yield f"load not known of {full / GIGA:,.3g} GB/s"
+        yield f"load not known of {_gigabytes(full)} GB/s"
     if segment.peak is not None:
-        yield f"peak {segment.peak / GIGA:,.3g} GB/s"
+        yield f"peak {_gigabytes(segment.peak)} GB/s"
     if segment.contention_seconds > 0:
         yield f"contended for {duration(segment.contention_seconds)}"
 
@@ -252,6 +252,11 @@ def _columns(name: str, mean: str, jitter: str, share: str, peak: str) -> str:
 
 _HEAD = (_columns("TENANT", "MEAN MB/s", "JITTER", "SHARE", "PEAK"), " SENSITIVITY")
 _UNDER = " " * 6
+
+
+def _gigabytes(level: float) -> str:
+    gigabytes = level / GIGA
+    return f"{gigabytes:,.0f}" if gigabytes >= 100 else f"{gigabytes:.3g}"
 
 
 def _megabytes(level: float | None) -> str:

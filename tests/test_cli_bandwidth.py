@@ -124,6 +124,12 @@ def test_a_burst_is_reason_enough_to_show_a_segment():
     assert "NVLink domain node/0, transmit" in done.stdout
 
 
+def test_memory_at_terabytes_a_second_is_written_out():
+    memory = segment(MEMORY, capacity=3_350e9, mean=1_910e9, peak=2_354e9)
+    said = shown(bandwidth(segments=(memory,))).stdout
+    assert "1,910 of 3,350 GB/s (57 %), peak 2,354 GB/s" in said
+
+
 def test_where_nothing_is_shared_that_is_said():
     assert shown(MADE_UP["none"]).stdout == "gpu-17: no shared segment is known here\n"
 
