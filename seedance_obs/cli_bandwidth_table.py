@@ -26,6 +26,7 @@ KINDS = {
 }
 MEGA, GIGA = 1e6, 1e9
 IDLE_RATIO = 0.01  # of capacity
+LEAST_MEGABYTES = 0.05  # a second; less is shown as 0.0
 TENANT_CELLS = 17
 MOST_NAME_CELLS = 40
 
@@ -100,6 +101,8 @@ def read_page(data: Any) -> BandwidthPage:
 def _segment(data: Mapping[str, Any]) -> ToldSegment:
     kind, name = _text(data, "kind"), _text(data, "device") or _text(data, "segment")
     direction = _text(data, "direction")
+    tenants = [_text(one, "tenant") for one in data["tenants"]]
+    alone = sum(name not in NOBODY for name in tenants) < 2
     title = f"{KINDS.get(kind, cut(kind, MOST_NAME_CELLS))} {cut(name, MOST_NAME_CELLS)}"
     return ToldSegment(
         title=f"{title}, {cut(direction, 10)}" if direction else title,
@@ -107,11 +110,12 @@ def _segment(data: Mapping[str, Any]) -> ToldSegment:
         mean=_number(data, "mean"),
         peak=_number(data, "peak"),
         contention_seconds=_number(data, "contention_seconds") or 0.0,
-        tenants=tuple(map(_tenant, data["tenants"])),
+        tenants=tuple(_tenant(one, alone=alone) for one in data["tenants"]),
     )
 
 
-def _tenant(data: Mapping[str, Any]) -> ToldTenant:
+def _tenant(data: Mapping[str, Any], *, alone: bool) -> ToldTenant:
+    """One tenant; who is alone on a segment has no neighbour to be sensitive to."""
     name = _text(data, "tenant")
     return ToldTenant(
         name=name or "tenant not known",
@@ -119,14 +123,14 @@ def _tenant(data: Mapping[str, Any]) -> ToldTenant:
         jitter=_number(data, "jitter"),
         share=_number(data, "share"),
         peak=_number(data, "peak"),
-        sensitivity="-" if name in NOBODY else _in_words(data["sensitivity"]),
+        sensitivity="-" if name in NOBODY else _in_words(data["sensitivity"], alone=alone),
     )
 
 
-def _in_words(found: Mapping[str, Any] | None) -> str:
+def _in_words(found: Mapping[str, Any] | None, *, alone: bool) -> str:
     """A sensitivity and what it rests on; what is not decided is no number yet."""
     if found is None:
-        return "needs more windows"
+        return "-" if alone else "needs more windows"
     score, p_value = _number(found, "score"), _number(found, "p_value")
     windows, verdict = _number(found, "windows") or 0, _text(found, "verdict")
     if verdict == "undecided" or score is None or p_value is None:
@@ -260,4 +264,7 @@ def _gigabytes(level: float) -> str:
 
 
 def _megabytes(level: float | None) -> str:
-    return "-" if level is None else number(level / MEGA)
+    if level is None:
+        return "-"
+    megabytes = level / MEGA
+    return number(megabytes if megabytes >= LEAST_MEGABYTES else 0.0)

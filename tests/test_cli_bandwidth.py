@@ -86,7 +86,7 @@ def test_a_segment_comes_with_its_load_its_tenants_and_whom_it_slows_down():
         "PCIe root complex pci0000:15, receive",
         "  18.2 of 31.5 GB/s (58 %), peak 29.9 GB/s",
         "  TENANT            MEAN MB/s  JITTER SHARE    PEAK  SENSITIVITY",
-        "  genomics              9,120   1,203  50 %  15,002  needs more windows",
+        "  genomics              9,120   1,203  50 %  15,002  -",
         "",
         "2 more shared segments carry less than 1 %: --all shows them",
         "GPU 3 pcie transmit: dcgm stands at 0 while another source moves, and is not",

@@ -26,7 +26,9 @@ def why_no_bandwidth(view: NodeView) -> str | None:
     """The sentence for who asks for the page while there is none; None where there is one."""
     if view.bandwidth is None:
         return "no fast loop runs here: set bandwidth.enabled"
-    if not view.bandwidth.channels:
+    if not view.bandwidth.channels and not view.bandwidth.segments:
+        if not view.gpus:
+            return "no GPU of this node can be read now: seedance_source_up says who fails"
         return "the fast loops have seen nothing yet: ask again in a moment"
     return None
 

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,6 +49,10 @@ def places(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def test_why_there_is_no_page_is_said():
     assert "set bandwidth.enabled" in str(why_no_bandwidth(view(None)))
     assert "ask again in a moment" in str(why_no_bandwidth(view(NodeBandwidth())))
+    nobody = replace(view(NodeBandwidth()), gpus=())
+    assert "seedance_source_up" in str(why_no_bandwidth(nobody)), "no waiting will help"
+    silent = NodeBandwidth(segments=bandwidth().segments)
+    assert why_no_bandwidth(view(silent)) is None
     assert why_no_bandwidth(view(bandwidth())) is None
     assert bandwidth_page(view(None)) == "{}\n"
 
