@@ -66,7 +66,9 @@ class CollectiveModel:
         if measured is not None:
             return measured
         found = best(collective, size_bytes=size_bytes, group=group, fabric=fabric)
-        return found and Cost(found.plan.seconds, Basis.NCCL, found.why, found)
+        if found is None:
+            return None
+        return Cost(found.plan.seconds, Basis.NCCL, found.why, found)
 
     def _measured(
         self, collective: Collective, size_bytes: float, group: Group, link_class: str | None

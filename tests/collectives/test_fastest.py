@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedance_obs.collectives.fastest import best, candidates, plan
 from seedance_obs.collectives.collective import Collective, Group, bus_bandwidth
 from seedance_obs.collectives.fabric import Fabric, fabric_at
+from seedance_obs.collectives.fastest import best, candidates, plan
 from seedance_obs.collectives.plan_bandwidth import tree_correction
 from seedance_obs.collectives.tuning import Algorithm, Architecture, CpuVendor, Hardware, Protocol
 
