@@ -4,7 +4,6 @@ import shutil
 import subprocess
 from collections import Counter
 
-import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
