@@ -11,6 +11,8 @@ from seedance_obs.cli_files import contents, decoded
 from seedance_obs.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import RenderableType
     from rich.table import Table
 
@@ -26,6 +28,21 @@ CAUSES = {
     "cpu": "the GPUs would do, the CPU is gone: ask for less CPU per GPU, move CPU work",
     "remainder": "left-overs beside GPUs that do: offer sizes that add up to a GPU",
 }
+FGD = "cannot be used, in the mean over the requests of the mix; the causes:"
+STRANDED = (
+    "lies on nodes with too few fitting GPUs, in the mean over the requests for GPUs, "
+    "whatever the CPU: moving placements can win back some of it"
+)
+UNUSABLE = (
+    "lies on GPUs with less free than requests want ({}), CPU and number of GPUs aside: pack "
+    "small shares together"
+)
+EXTERNAL = (
+    "is elsewhere than on the freest GPU of its node: of note where one GPU should have it all, "
+    "and high on any node with several free GPUs"
+)
+ISLAND = "is outside the island of its node with most free: fill one island before the next"
+GANG = "of the whole free GPUs no job of {} on a node can get"
 
 
 @click.command("fragmentation", short_help="Measure how much of the free GPUs is of use.")
@@ -56,8 +73,9 @@ def fragmentation(node_file: str, pod_file: str, *, worst: int, as_json: bool) -
         pods   num_gpu, gpu_milli (of each GPU, empty: whole ones), cpu_milli,
                gpu_spec (models that will do: A|B, empty: any)
 
-    What is free is what nobody is given, not what happens to be idle. The pods' columns are those
-    of all that was asked for lately, placed or not: how often each request comes is its weight.
+    A node whose CPU or model is not told lacks neither. What is free is what nobody is given, not
+    what happens to be idle. The pods' columns are those of all that was asked for lately, placed
+    or not: how often each request comes is its weight.
 
     Exit codes: 0 measured, 2 usage, or a FILE cannot be read, or a row of it is wrong.
     """
@@ -72,7 +90,11 @@ def fragmentation(node_file: str, pod_file: str, *, worst: int, as_json: bool) -
     )
     if as_json:
         click.echo(json.dumps(_as_data(report, worst), indent=2))
-        return
+    else:
+        _show(report, worst)
+
+
+def _show(report: "FleetReport", worst: int) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -97,6 +119,7 @@ def _as_data(report: "FleetReport", worst: int) -> dict[str, Any]:
         "free_gpus": report.free_milli / 1000,
         "requests": report.requests,
         "classes": report.classes,
+        "nodes_of_unknown_model": report.models_unknown,
         "fgd": report.fgd,
         "fgd_by_cause": {cause.value: share for cause, share in report.by_cause.items()},
         "stranded": report.stranded,
@@ -128,7 +151,13 @@ def _drawn(report: "FleetReport", worst: int) -> "list[RenderableType]":
     )
     if not report.free_milli:
         return [head, "Nothing is free, so nothing is fragmented."]
-    parts: list[RenderableType] = [head, "", _measures(report)]
+    parts: list[RenderableType] = [head]
+    if report.models_unknown:
+        parts.append(
+            f"Of {counted(report.models_unknown, 'node')} no model is known: requests that name "
+            "models are taken to run there all the same."
+        )
+    parts += ["", _measures(report)]
     if listed := report.worst(worst):
         parts += ["", _worst(listed)]
     return parts
@@ -138,49 +167,23 @@ def _measures(report: "FleetReport") -> "Table":
     table = _table("Of what is free")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("")
-    rows = [
-        (
-            "FGD fragmentation",
-            report.fgd,
-            "cannot be used, in the mean over the requests of the mix; the causes:",
-        ),
-        *((f"  {_said(cause)}", share, CAUSES[cause.value]) for cause, share in _largest(report)),
-        (
-            "stranded",
-            report.stranded,
-            "lies on nodes with too few fitting GPUs, in the mean over the requests for GPUs, "
-            "whatever the CPU: moving placements can win back some of it",
-        ),
-        (
-            "unusable share",
-            report.unusable,
-            f"lies on GPUs with less free than requests want ({_quartiles(report)}), CPU and "
-            "number of GPUs aside: pack small shares together",
-        ),
-        (
-            "external",
-            report.external,
-            "is elsewhere than on the freest GPU of its node: of note where one GPU should have "
-            "it all, and high on any node with several free GPUs",
-        ),
-        (
-            "island",
-            report.island,
-            "is outside the island of its node with most free: fill one island before the next",
-        ),
-        *(
-            (
-                f"gang of {gpus}",
-                share,
-                f"of the whole free GPUs no job of {gpus} on a node can get",
-            )
-            for gpus, share in report.gang.items()
-        ),
-    ]
-    for measure, share, said in rows:
+    for measure, share, said in _rows(report):
         if share is not None:
             table.add_row(measure, f"{share:.1%}", said)
     return table
+
+
+def _rows(report: "FleetReport") -> "Iterator[tuple[str, float | None, str]]":
+    """Each measure, what it reads and what that means."""
+    yield "FGD fragmentation", report.fgd, FGD
+    for cause, part in _largest(report):
+        yield f"  {_said(cause)}", part, CAUSES[cause.value]
+    yield "stranded", report.stranded, STRANDED
+    yield "unusable share", report.unusable, UNUSABLE.format(_quartiles(report))
+    yield "external", report.external, EXTERNAL
+    yield "island", report.island, ISLAND
+    for gpus, share in report.gang.items():
+        yield f"gang of {gpus}", share, GANG.format(gpus)
 
 
 def _largest(report: "FleetReport") -> "list[tuple[Cause, float]]":

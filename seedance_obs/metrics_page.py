@@ -8,27 +8,42 @@ from seedance_obs.exporter.registry import registrations
 from seedance_obs.exporter.view import GPU_LABELS
 
 FRAGMENTATION = """\
-Four measures, each named for what it is, from who holds which GPU and not from memory occupancy:
+All of it is about what nobody holds, by who was given what and not by how full memory is. Four
+measures need no more than that, or the sizes of requests:
 
-- **FGD** (`seedance_node_fragmentation_fgd_gpus`): what is free and cannot be used, in the mean
-  over the request mix: the most frequent of the last placements, up to 95 %. To a request for no
-  GPU all that is free counts; GPUs whose node has no CPU left count, and so do left-overs smaller
-  than a request.
-- **Stranded** (`seedance_node_stranded_free_gpus`): in the mean over all requests *for GPUs*,
-  what is free where too few GPUs have room for them, whatever the CPU.
-- **Unusable, island, gang** (`seedance_node_unusable_free_gpus`, `..._island_free_gpus`,
-  `..._gang_free_gpus`): free parts below a typical request; free GPUs on
-  the island (NVLink domain, switch or NUMA node) with most of them; free GPUs that can serve a
-  request for 1, 2, 4 or 8 of one node.
-- **Memory** (`seedance_node_fragmentation_memory_ratio`): free memory outside the emptiest GPU.
-  An empty node of eight GPUs reads 0.875, so the normalised one is for comparing.
+- **Memory** (`seedance_node_fragmentation_memory_ratio`): free memory outside the GPU that has most
+  of it. An empty node of eight GPUs reads 0.875, so the normalised one is for comparing.
+- **Unusable** (`seedance_node_unusable_free_gpus`): what lies in parts smaller than a typical
+  request wants of one GPU.
+- **Island** (`seedance_node_island_free_gpus`): whole free GPUs on the island (NVLink domain, PCIe
+  switch or NUMA node) that has most of them.
+- **Gang** (`seedance_node_gang_free_gpus`): whole free GPUs that can serve requests for 1, 2, 4 or
+  8 of one node.
 
-FGD and stranded differ by design. A public state of Alibaba's cluster reads 75.8 % by the first,
-which is what its authors print, and 29.0 % by the second; the same cluster reads 13.9 % by FGD
-while it is empty, because some requests want no GPU. Alert on the stranded share, which says
-where moving work helps; explain it with FGD and the causes that `seedance-obs topology
-fragmentation` prints. Over a fleet, divide sums of GPUs by sums of GPUs, as the recording rules
-do, and never average ratios. A node that is cordoned is not known to the exporter as such.
+Two more weigh what is free by the request mix, which on a node is what was placed there lately:
+
+- **FGD** (`seedance_node_fragmentation_fgd_gpus`): all that is free to a request for more GPUs with
+  enough free than the node has, else left-overs smaller than the request; the mean over the most
+  frequent requests, up to 95 %.
+- **Stranded** (`seedance_node_stranded_free_gpus`): all that is free to such a request, without
+  left-overs; the mean over all requests.
+
+Whatever is placed here has a GPU, and what it wants of the CPU is not known: on a node neither
+requests for no GPU nor a lack of CPU make a fragment. `seedance-obs topology fragmentation` knows
+both, from tables of a fleet's nodes and requests, and prints what each contributes to FGD's rate.
+One state of the cluster in Alibaba's public trace, filled at random until 80 % of its GPUs were
+asked for, reads by that command:
+
+- **75.8 % by FGD**, as its authors compute it: 13.6 for requests that want no GPU, to which all
+  that is free is a fragment; 37.5 where the CPU is used up; 17.2 where GPUs alone are too few; 7.4
+  left-overs. Empty, the same cluster reads 13.9 %, since some of its requests want no GPU.
+- **29.0 % stranded**: where GPUs are too few, with or without a lack of CPU, in the mean over the
+  requests for GPUs alone.
+
+Neither is wrong; they answer different questions. Alert on the stranded share, which says where
+moving work helps, and explain it with FGD and its causes. Over a fleet divide sums of GPUs by sums
+of GPUs, as the recording rules do for each value of the target label `cluster`, and never average
+ratios. A node that is cordoned is not known to the exporter as such.
 """
 
 

@@ -41,18 +41,21 @@ def curve_of_run(
     wrong = sum(sample.wrong or 0 for sample in run.samples)
     if wrong:
         raise UsageError(f"{wrong} results of the run were wrong: its times mean nothing")
+    buffers = "in place" if in_place else "out of place"
+    try:
+        origin = Origin(run.tool, run.library, run.gpu_model, measured_at, buffers)
+        return Curve(collective, group, _points(run, in_place=in_place), link_class, origin)
+    except ValueError as error:
+        raise UsageError(f"the run of {collective} gives no curve: {error}") from error
+
+
+def _points(run: Run, *, in_place: bool) -> tuple[Point, ...]:
     times = defaultdict(list)
     for sample in run.samples:
         seconds = sample.in_place_seconds if in_place else sample.out_of_place_seconds
         if seconds is not None and sample.size_bytes > 0:
             times[sample.size_bytes].append(seconds)
-    points = tuple(Point(size, median(times[size])) for size in sorted(times))
-    buffers = "in place" if in_place else "out of place"
-    origin = Origin(run.tool, run.library, run.gpu_model, measured_at, buffers)
-    try:
-        return Curve(collective, group, points, link_class, origin)
-    except ValueError as error:
-        raise UsageError(f"the run of {collective} gives no curve: {error}") from error
+    return tuple(Point(size, median(times[size])) for size in sorted(times))
 
 
 def _group(run: Run) -> Group:

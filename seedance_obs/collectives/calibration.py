@@ -8,11 +8,11 @@ misses the sizes in the middle of real measurements by a third.
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import pairwise
 from math import exp, log
 
-from seedance_obs.collectives.collective import Collective, Group
+from seedance_obs.collectives.collective import Collective, Group, checked_size
 
 LEAST_SECONDS = 1e-7  # no kernel starts faster
 MOST_SECONDS = 1e4
@@ -39,6 +39,9 @@ class Origin:
         gpu_model: On which GPUs.
         measured_at: When, in ISO 8601.
         buffers: `in place` or `out of place`.
+
+    Raises:
+        ValueError: a text holds what no terminal shows.
     """
 
     tool: str | None = None
@@ -46,6 +49,9 @@ class Origin:
     gpu_model: str | None = None
     measured_at: str | None = None
     buffers: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_printable(*astuple(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class Curve:
         link_class: The worst link class within a node, such as `NV18`; None where unknown.
 
     Raises:
-        ValueError: says in a phrase what is wrong with the points.
+        ValueError: says in a phrase what is wrong with the points or the link class.
     """
 
     collective: Collective
@@ -74,6 +80,7 @@ class Curve:
     origin: Origin = field(default_factory=Origin)
 
     def __post_init__(self) -> None:
+        _check_printable(self.link_class)
         if len(self.points) < 2:
             raise ValueError(f"2 sizes or more are wanted, found {len(self.points)}")
         for point in self.points:
@@ -94,7 +101,11 @@ class Curve:
         Beyond the smallest the time stays as it is, beyond the largest it grows with the size, in
         either case only where a measured size that is twice as far in agrees within a tenth. Else
         None.
+
+        Raises:
+            ValueError: the size is negative, infinite or no number.
         """
+        checked_size(size_bytes)
         if size_bytes < self.points[0].size_bytes:
             return self._below()
         if size_bytes > self.points[-1].size_bytes:
@@ -161,6 +172,12 @@ def said(curve: Curve) -> str:
     """What a curve is for, as a person would say it."""
     over = f" over {curve.link_class}" if curve.link_class else ""
     return f"{curve.collective} of {curve.group.gpus} GPUs on {curve.group.nodes} nodes{over}"
+
+
+def _check_printable(*texts: str | None) -> None:
+    for text in texts:
+        if text is not None and not text.isprintable():
+            raise ValueError(f"a text without control characters is wanted, found {text!r:.200}")
 
 
 def _near(one: float, other: float) -> bool:

@@ -44,7 +44,7 @@ def read_calibration(text: str, *, name: str = "calibration") -> Calibration:
         UsageError: says which curve and key are wrong, what is wanted there and what was found.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: this is not JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -59,6 +59,14 @@ def read_calibration(text: str, *, name: str = "calibration") -> Calibration:
         return Calibration(read)
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        doubled = next(key for key in table if [name for name, _ in pairs].count(key) > 1)
+        raise ValueError(f"the key {doubled!r:.200} is there twice in one object")
+    return table
 
 
 def _written(curve: Curve) -> dict[str, object]:

@@ -7,6 +7,7 @@ its own part included; else what one GPU sends or receives.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 
 class Collective(StrEnum):
@@ -23,7 +24,7 @@ class Collective(StrEnum):
     SEND_RECV = "sendrecv"
 
 
-ROOTED = (Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV)
+BUS_FACTOR_ONE = (Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +67,32 @@ def bus_factor(collective: Collective, gpus: int) -> float:
     """
     if gpus < 1:
         raise ValueError(f"a collective needs a GPU, not {gpus}")
-    if collective in ROOTED:
+    if collective in BUS_FACTOR_ONE:
         return 1.0
     share = (gpus - 1) / gpus
     return 2 * share if collective is Collective.ALL_REDUCE else share
+
+
+def checked_size(size_bytes: float) -> float:
+    """The size.
+
+    Raises:
+        ValueError: it is negative, infinite or no number.
+    """
+    if not 0 <= size_bytes < inf:
+        raise ValueError(f"a size of 0 bytes or more is wanted, not {size_bytes}")
+    return size_bytes
 
 
 def algorithm_bandwidth(size_bytes: float, seconds: float) -> float:
     """`algbw`: the size over the time, in bytes per second.
 
     Raises:
-        ValueError: the time is not positive.
+        ValueError: the size is none, or the time is not positive.
     """
-    if seconds <= 0:
+    if not 0 < seconds < inf:
         raise ValueError(f"a time above 0 s is wanted, not {seconds}")
-    return size_bytes / seconds
+    return checked_size(size_bytes) / seconds
 
 
 def bus_bandwidth(collective: Collective, size_bytes: float, seconds: float, *, gpus: int) -> float:
@@ -89,7 +101,7 @@ def bus_bandwidth(collective: Collective, size_bytes: float, seconds: float, *, 
     Where a switch reduces on the way (NVLS), it can exceed what a link carries.
 
     Raises:
-        ValueError: the time is not positive, or there is no GPU.
+        ValueError: the size is none, the time is not positive, or there is no GPU.
     """
     return algorithm_bandwidth(size_bytes, seconds) * bus_factor(collective, gpus)
 
@@ -98,11 +110,11 @@ def seconds_at_algorithm_bandwidth(size_bytes: float, bytes_per_second: float) -
     """The time of an operation of which nccl-tests would state this `algbw`.
 
     Raises:
-        ValueError: the bandwidth is not positive.
+        ValueError: the size is none, or the bandwidth is not positive.
     """
-    if bytes_per_second <= 0:
+    if not 0 < bytes_per_second < inf:
         raise ValueError(f"a bandwidth above 0 B/s is wanted, not {bytes_per_second}")
-    return size_bytes / bytes_per_second
+    return checked_size(size_bytes) / bytes_per_second
 
 
 def seconds_at_bus_bandwidth(
@@ -111,7 +123,7 @@ def seconds_at_bus_bandwidth(
     """The time of an operation of which nccl-tests would state this `busbw`.
 
     Raises:
-        ValueError: the bandwidth is not positive, or there is no GPU.
+        ValueError: the size is none, the bandwidth is not positive, or there is no GPU.
     """
     share = bus_factor(collective, gpus)
     return seconds_at_algorithm_bandwidth(size_bytes, bytes_per_second) * share

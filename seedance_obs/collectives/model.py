@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seedance_obs.collectives.calibration import Calibration, said
-from seedance_obs.collectives.choice import Choice, best
-from seedance_obs.collectives.collective import Collective, Group
+from seedance_obs.collectives.collective import Collective, Group, checked_size
 from seedance_obs.collectives.fabric import Fabric
+from seedance_obs.collectives.fastest import Fastest, best
 
 
 class Basis(StrEnum):
@@ -28,14 +28,14 @@ class Cost:
     Attributes:
         seconds: From a start that all GPUs make together to the end of the last.
         why: One sentence for a person.
-        choice: NCCL's plan and the others it had; None where the time was measured, since then
+        fastest: NCCL's plan and the others it had; None where the time was measured, since then
             nobody knows which it was.
     """
 
     seconds: float
     basis: Basis
     why: str
-    choice: Choice | None = None
+    fastest: Fastest | None = None
 
 
 class CollectiveModel:
@@ -59,17 +59,16 @@ class CollectiveModel:
             fabric: What lies between them; its `link_class` decides what a calibration says of it.
 
         Raises:
-            ValueError: the size is negative.
+            ValueError: the size is negative, infinite or no number.
         """
-        if size_bytes < 0:
-            raise ValueError(f"a size of 0 bytes or more is wanted, not {size_bytes}")
+        checked_size(size_bytes)
         measured = self._measured(collective, size_bytes, group, fabric.link_class)
         if measured is not None:
             return measured
-        choice = best(collective, size_bytes=size_bytes, group=group, fabric=fabric)
-        if choice is None:
+        found = best(collective, size_bytes=size_bytes, group=group, fabric=fabric)
+        if found is None:
             return None
-        return Cost(choice.plan.seconds, Basis.NCCL, choice.why, choice)
+        return Cost(found.plan.seconds, Basis.NCCL, found.why, found)
 
     def _measured(
         self, collective: Collective, size_bytes: float, group: Group, link_class: str | None

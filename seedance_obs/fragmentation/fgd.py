@@ -20,7 +20,7 @@ from enum import Enum
 from itertools import accumulate
 
 from seedance_obs.fragmentation.mix import Mix
-from seedance_obs.fragmentation.request import FreeNode, Request
+from seedance_obs.fragmentation.request import FreeNode
 
 
 class Cause(Enum):
@@ -74,11 +74,6 @@ def fragment_milli(node: FreeNode, mix: Mix) -> float:
         ValueError: the mix is empty, so that nothing can be said.
     """
     return sum(fragments_by_cause([node], mix)[0])
-
-
-def request_fragment_milli(node: FreeNode, request: Request) -> float:
-    """The thousandths of a node's GPUs that are free and of no use to one request: F_n(m)."""
-    return fragment_milli(node, Mix(((request, 1.0),)))
 
 
 def rate(nodes: Iterable[FreeNode], mix: Mix) -> float | None:
@@ -183,7 +178,7 @@ def _causes(node: FreeNode, groups: list[_Alike]) -> Causes:
         if not wanted.gpus:
             no_gpu += whole
             continue
-        if wanted.models and node.model not in wanted.models:
+        if wanted.models and node.model and node.model not in wanted.models:
             model += whole
             continue
         lacking = wanted.lacking_cpu(node.cpu_milli)

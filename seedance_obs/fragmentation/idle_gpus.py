@@ -2,6 +2,9 @@
 
 GPUs that idle while something waits for GPUs may be too few, too scattered or barred to it: placing
 better could help. GPUs that idle while nothing waits are waste or headroom, and no placement helps.
+
+It is about time, where the measures are about a moment: give it what a scheduler's accounts say of
+each minute or job change of one partition, and ask `kind` before acting on fragmentation.
 """
 
 from collections.abc import Iterable

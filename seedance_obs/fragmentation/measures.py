@@ -1,11 +1,15 @@
-"""Four shares of what is free, each for one way in which it may be of no use.
+"""Shares of what is free, each for one way in which it may be of no use.
+
+External is of GPUs on a node (of their memory, if that is what is given), unusable of sizes, gang
+of whole GPUs on the nodes of a fleet. Islands of a node take `external` too, over what is free on
+each: what a job should not have to leave, such as an NVLink domain, a PCIe switch or a NUMA node.
 
 All are in [0, 1], and all are absent where nothing is free: a full node has no fragmentation, which
 is not the same as none being measured on a free one. What is free is what nobody was *given*; what
 processes happen not to use of a GPU is not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 
 def external(free: Sequence[float]) -> float | None:
@@ -13,10 +17,10 @@ def external(free: Sequence[float]) -> float | None:
 
     1 - max(f) / sum(f), in [0, 1 - 1/G] for G GPUs: what allocators of memory call external
     fragmentation. An *empty* node of 8 GPUs has 0.875, so it is no alarm by itself; see
-    `external_normalised`.
+    `external_normalised`. A node that is one island has 0 by islands.
 
     Args:
-        free: What is free on each GPU, in any one unit; what is full counts as 0.
+        free: What is free on each GPU or island, in any one unit; what is full counts as 0.
 
     Returns:
         The share; None where nothing is free.
@@ -62,22 +66,6 @@ def unusable(free: Iterable[float], demands: Iterable[float]) -> float | None:
         return None
     lost = sum(sum(size for size in sizes if size < demand) for demand in wanted)
     return lost / (total * len(wanted))
-
-
-def island(free_by_island: Mapping[str, float]) -> float | None:
-    """The share of a node's free GPUs outside the island that has most of them.
-
-    1 - max(free of an island) / sum(free), in [0, 1 - 1/K] for K islands. An island is whatever a
-    job should not have to leave: an NVLink domain, a PCIe switch, a NUMA node. A node that is one
-    island has 0.
-
-    Args:
-        free_by_island: Free GPUs (or thousandths of them) by the island's name.
-
-    Returns:
-        The share; None where nothing is free.
-    """
-    return external(list(free_by_island.values()))
 
 
 def gang(free_by_node: Iterable[float], gpus: int) -> float | None:

@@ -6,7 +6,7 @@ some hundreds of distinct requests.
 """
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -73,46 +73,6 @@ class Mix:
         reached = list(accumulate(weight for _, weight in asking))
         places = (bisect_left(reached, quantile * reached[-1]) for quantile in quantiles)
         return [asking[place][0] for place in places]
-
-
-class RecentRequests:
-    """The last placements of a node, as counts that add up over nodes.
-
-    What comes after `most` of them makes room by forgetting the oldest, so memory is bounded by
-    that number, and a change of what is asked for shows after as many placements.
-    """
-
-    def __init__(self, most: int) -> None:
-        if most < 1:
-            raise ValueError(f"at least one placement must be kept, not {most}")
-        self._recent: deque[Request] = deque(maxlen=most)
-        self._counts: Counter[Request] = Counter()
-
-    def add(self, request: Request) -> None:
-        """Count a placement, the newest of all."""
-        if len(self._recent) == self._recent.maxlen:
-            oldest = self._recent[0]
-            self._counts[oldest] -= 1
-            if not self._counts[oldest]:
-                del self._counts[oldest]
-        self._recent.append(request)
-        self._counts[request] += 1
-
-    def __len__(self) -> int:
-        return len(self._recent)
-
-    def __iter__(self) -> Iterator[Request]:
-        """The placements, the oldest first: what `add` needs to have them again."""
-        return iter(self._recent)
-
-    @property
-    def counts(self) -> Counter[Request]:
-        """How often each request is among them; counts of several nodes may be added."""
-        return self._counts.copy()
-
-    def mix(self) -> Mix:
-        """The mix of what is kept."""
-        return Mix.of_counts(self._counts)
 
 
 def _most_frequent_first(counted: tuple[Request, int]) -> tuple[object, ...]:

@@ -5,14 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from seedance_obs.fragmentation import measures
-from seedance_obs.fragmentation.fgd import (
-    Cause,
-    Causes,
-    fragments_by_cause,
-    stranded_rate,
-)
+from seedance_obs.fragmentation.fgd import Cause, Causes, fragments_by_cause, stranded_rate
 from seedance_obs.fragmentation.mix import QUARTILES, Mix
-from seedance_obs.fragmentation.request import WHOLE_GPU, Request
+from seedance_obs.fragmentation.request import WHOLE_GPU, FreeNode, Request
 from seedance_obs.fragmentation.tables import NamedNode
 
 GANGS = (2, 4, 8)
@@ -53,8 +48,9 @@ class FleetReport:
         free_milli: Thousandths of them that are free.
         requests: Requests the mix is made from.
         classes: Distinct requests that are in it.
-        fgd: FGD's fragmentation rate, the sum of `by_cause`.
-        by_cause: What each cause contributes to it.
+        models_unknown: Nodes with free GPUs of no known model, if requests name models; such a node
+            serves a request for any.
+        by_cause: What each cause contributes to FGD's fragmentation rate.
         stranded: Free on nodes with too few GPUs for a request, the mean over requests for GPUs.
         demands_milli: What requests for GPUs want of one, at the quartiles.
         unusable: Free on GPUs with less free than those demands.
@@ -68,7 +64,7 @@ class FleetReport:
     free_milli: int
     requests: int
     classes: int
-    fgd: float | None
+    models_unknown: int
     by_cause: dict[Cause, float]
     stranded: float | None
     demands_milli: list[int]
@@ -77,6 +73,11 @@ class FleetReport:
     island: float | None
     gang: dict[int, float | None]
     nodes: list[NodeFragments]
+
+    @property
+    def fgd(self) -> float | None:
+        """FGD's fragmentation rate."""
+        return sum(self.by_cause.values()) if self.free_milli else None
 
     def worst(self, most: int) -> list[NodeFragments]:
         """The nodes with the largest fragments, the largest first."""
@@ -95,17 +96,16 @@ def fleet_report(nodes: Sequence[NamedNode], requests: Sequence[Request]) -> Fle
     mix, whole_mix = Mix.of_counts(counts), Mix.of_counts(counts, percent_kept=ALL)
     free = [node.free for node in nodes]
     each = [gpu for node in free for gpu in node.gpu_milli]
-    total = sum(each)
-    causes = fragments_by_cause(free, mix)
     whole = [sum(gpu == WHOLE_GPU for gpu in node.gpu_milli) for node in free]
+    causes = fragments_by_cause(free, mix)
     demands = whole_mix.demands_milli(QUARTILES)
     return FleetReport(
         gpus=len(each),
-        free_milli=total,
+        free_milli=sum(each),
         requests=len(requests),
         classes=len(mix),
-        fgd=sum(map(sum, causes)) / total if total else None,
-        by_cause=_shares(causes, total),
+        models_unknown=_models_unknown(free, counts),
+        by_cause=_shares(causes, sum(each)),
         stranded=stranded_rate(free, whole_mix),
         demands_milli=demands,
         unusable=measures.unusable(each, demands),
@@ -117,6 +117,12 @@ def fleet_report(nodes: Sequence[NamedNode], requests: Sequence[Request]) -> Fle
             for node, found in zip(nodes, causes, strict=True)
         ],
     )
+
+
+def _models_unknown(nodes: Iterable[FreeNode], requests: Iterable[Request]) -> int:
+    if not any(request.gpus and request.models for request in requests):
+        return 0
+    return sum(any(node.gpu_milli) and not node.model for node in nodes)
 
 
 def _shares(causes: Iterable[Causes], total: int) -> dict[Cause, float]:

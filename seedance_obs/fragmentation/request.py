@@ -30,7 +30,7 @@ class FreeNode:
         gpu_milli: Free thousandths of each GPU, 0 to 1000.
         cpu_milli: Free thousandths of cores; None where that is not known, and then no request
             fails for it.
-        model: The GPUs' model.
+        model: The GPUs' model; empty where that is not known, and then no request fails for it.
     """
 
     gpu_milli: tuple[int, ...]

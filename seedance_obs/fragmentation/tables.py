@@ -7,7 +7,8 @@ there is not known, or has the default that is said at the reader.
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -17,6 +18,8 @@ from seedance_obs.fragmentation.request import WHOLE_GPU, FreeNode, Request
 MOST_GPUS = 1024  # of a node, or asked for at once
 MOST_SHOWN = 40
 _FREE_GPU = re.compile(r"gpu\d+_milli_free")
+_ISLAND = re.compile(r"gpu\d+_island")
+_LISTS = {"gpu_milli_free": "gpu{}_milli_free", "gpu_island": "gpu{}_island"}  # in JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,22 @@ class _Row:
     """A row, with what is said of it in a message."""
 
     place: str
-    cells: Mapping[str, str]
+    cells: Mapping[str, object]
 
     def cell(self, column: str) -> str:
-        return self.cells.get(column, "").strip()
+        """What stands there, empty where nothing does.
+
+        Raises:
+            UsageError: it is no single value.
+        """
+        value = self.cells.get(column)
+        if isinstance(value, dict | list):
+            raise self.error(f"{column} is {str(value)[:MOST_SHOWN]!r}, wanted a single value")
+        return "" if value is None else str(value).strip()
+
+    def stated(self, columns: re.Pattern[str]) -> int:
+        """How many of such columns are not empty."""
+        return sum(bool(columns.fullmatch(name) and self.cell(name)) for name in self.cells)
 
     def number(self, column: str, *, most: float = float("inf")) -> int | None:
         """A number of at least 0, rounded down; None where the cell is empty.
@@ -108,19 +123,24 @@ def _node(row: _Row) -> NamedNode:
     if not title:
         raise row.error("the node has no name: a column sn or name is wanted")
     gpus = row.number("gpu", most=MOST_GPUS)
-    free = tuple(_free_gpus(row))
+    free, cpu = tuple(_free_gpus(row)), "cpu_milli_free"
     if not free and not any(column.endswith("_milli_free") for column in row.cells):
         if gpus is None:
             raise row.error("a column gpu, or gpu0_milli_free and so on, is wanted")
-        cpu = row.number("cpu_milli")
-        return NamedNode(title, FreeNode((WHOLE_GPU,) * gpus, cpu, row.cell("model")))
+        free, cpu = (WHOLE_GPU,) * gpus, "cpu_milli"
     if gpus is not None and gpus != len(free):
         raise row.error(f"gpu is {gpus}, but there are free thousandths of {len(free)}")
-    islands = tuple(row.cell(f"gpu{i}_island") for i in range(len(free)))
+    node = FreeNode(free, row.number(cpu), row.cell("model"))
+    return NamedNode(title, node, _islands(row, len(free)))
+
+
+def _islands(row: _Row, gpus: int) -> tuple[str, ...] | None:
+    islands = tuple(row.cell(f"gpu{number}_island") for number in range(gpus))
+    if row.stated(_ISLAND) > sum(map(bool, islands)):
+        raise row.error(f"there are {gpus} GPUs, but an island is named for another")
     if any(islands) and not all(islands):
         raise row.error("an island is named for some of its GPUs alone")
-    node = FreeNode(free, row.number("cpu_milli_free"), row.cell("model"))
-    return NamedNode(title, node, islands if any(islands) else None)
+    return islands if any(islands) else None
 
 
 def _free_gpus(row: _Row) -> Iterator[int]:
@@ -129,8 +149,7 @@ def _free_gpus(row: _Row) -> Iterator[int]:
     Raises:
         UsageError: one is left out.
     """
-    stated = sum(bool(_FREE_GPU.fullmatch(column) and row.cell(column)) for column in row.cells)
-    for index in range(stated):
+    for index in range(row.stated(_FREE_GPU)):
         number = row.number(f"gpu{index}_milli_free", most=WHOLE_GPU)
         if number is None:
             raise row.error(f"gpu{index}_milli_free is empty, but a later GPU's is not")
@@ -157,6 +176,7 @@ def _csv_rows(text: str, name: str) -> Iterator[_Row]:
     reader = csv.reader(text.splitlines(), strict=True)
     try:
         header = [column.strip() for column in next(reader, [])]
+        _check_each_once(header, name)
         for cells in reader:
             row = _Row(f"{name}:{reader.line_num}", dict(zip(header, cells, strict=False)))
             if len(cells) not in (0, len(header)):
@@ -169,7 +189,7 @@ def _csv_rows(text: str, name: str) -> Iterator[_Row]:
 
 def _json_rows(text: str, name: str) -> Iterator[_Row]:
     try:
-        items = json.loads(text)
+        items = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: this is not JSON: {error}") from error
     if not isinstance(items, list):
@@ -178,19 +198,30 @@ def _json_rows(text: str, name: str) -> Iterator[_Row]:
         place = f"{name}: item {number}"
         if not isinstance(item, dict):
             raise UsageError(f"{place}: an object is wanted")
-        yield _Row(place, dict(_cells(item.items())))
+        yield _Row(place, dict(_cells(place, item)))
 
 
-def _cells(pairs: Iterable[tuple[str, object]]) -> Iterator[tuple[str, str]]:
-    for key, value in pairs:
-        if isinstance(value, list) and key.startswith("gpu_") and key != "gpu_spec":
-            suffix = key.removeprefix("gpu_")
-            yield from ((f"gpu{i}_{suffix}", _cell(one)) for i, one in enumerate(value))
-        elif isinstance(value, list):
-            yield key, "|".join(map(_cell, value))
+def _object(pairs: list[tuple[str, object]], name: str) -> dict[str, object]:
+    _check_each_once([key for key, _ in pairs], name)
+    return dict(pairs)
+
+
+def _check_each_once(columns: Sequence[str], name: str) -> None:
+    doubled = [column for column, count in Counter(columns).items() if column and count > 1]
+    if doubled:
+        raise UsageError(f"{name}: {doubled[0][:MOST_SHOWN]!r} is there twice")
+
+
+def _cells(place: str, item: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The columns of an object; its lists are those of several columns, or of several models."""
+    for key, value in item.items():
+        if key in _LISTS and value is not None:
+            if not isinstance(value, list):
+                found = str(value)[:MOST_SHOWN]
+                raise UsageError(f"{place}: {key} is {found!r}, wanted a list, one for each GPU")
+            yield from ((_LISTS[key].format(number), one) for number, one in enumerate(value))
+        elif key == "gpu_spec" and isinstance(value, list):
+            models = _Row(place, {f"{key}[{number}]": one for number, one in enumerate(value)})
+            yield key, "|".join(map(models.cell, models.cells))
         else:
-            yield key, _cell(value)
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
+            yield key, value

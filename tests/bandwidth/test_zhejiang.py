@@ -1,17 +1,17 @@
 """Ports of a real RoCE switch, read about every half second: what a minute's mean hides."""
 
-import csv
 import gzip
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 
 import pytest
 
 from seedance_obs.bandwidth.meter import Meter
+from seedance_obs.bandwidth.reading import ChannelReading
 from seedance_obs.flow import Window
 
 SHARED = Path(os.environ.get("SEEDANCE_SHARED") or Path(__file__).parents[3] / "shared")
@@ -30,10 +30,12 @@ class Port:
     windows: tuple[Window, ...]
     published: tuple[float, ...]  # 0 to 1
 
-    def meter(self) -> Meter:
+    @cached_property
+    def reading(self) -> ChannelReading:
+        """What a meter tells of all of it."""
         meter = Meter(interval_seconds=STEP_SECONDS, window_seconds=60.0)
         meter.add(self.windows, self.capacity)
-        return meter
+        return meter.reading()
 
 
 Ports = Mapping[str, Mapping[str, Port]]
@@ -41,18 +43,20 @@ Ports = Mapping[str, Mapping[str, Port]]
 
 @pytest.fixture(scope="module")
 def ports() -> Ports:
-    rows = defaultdict(list)
-    with gzip.open(TRACE, "rt", encoding="ascii") as file:
-        reader = csv.reader(file)
-        next(reader)
-        for at, _, name, _, _, _, octets, _, ratio in reader:
-            if not name.startswith("M-"):
-                rows[name].append((int(at) / 1000, int(octets), float(ratio) / 100))
+    rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for line in gzip.decompress(TRACE.read_bytes()).decode().splitlines()[1:]:
+        at, _, name, _, _, _, octets, _, ratio = line.split(",")
+        if not name.startswith("M-"):
+            rows[name].append((at, octets, ratio))
     found: dict[str, dict[str, Port]] = defaultdict(dict)
     for name, told in rows.items():
         kind = name.rstrip("0123456789/:")
-        windows = tuple(Window(a[0], b[0], b[1]) for a, b in pairwise(told))
-        found[kind][name] = Port(CAPACITY[kind], windows, tuple(row[2] for row in told))
+        at, octets, ratios = zip(*told, strict=True)
+        ends = [int(each) / 1000 for each in at]
+        windows = tuple(map(Window, ends, ends[1:], map(int, octets[1:])))
+        found[kind][name] = Port(
+            CAPACITY[kind], windows, tuple(float(each) / 100 for each in ratios)
+        )
     return found
 
 
@@ -91,7 +95,7 @@ def test_busy_seconds_see_the_bursts_of_the_ports_that_have_any(ports):
     bursting = {name for name, port in two_hundred.items() if max(port.published) > 0.8}
     assert sum(level > 0.8 for level in samples) / len(samples) == pytest.approx(0.00789, abs=5e-6)
     assert (len(two_hundred), len(bursting)) == (60, 9)
-    seen = {name: port.meter().reading().busy_seconds[0.8] for name, port in two_hundred.items()}
+    seen = {name: port.reading.busy_seconds[0.8] for name, port in two_hundred.items()}
     assert {name for name, seconds in seen.items() if seconds} == bursting
     assert min(seen[name] for name in bursting) > 10
 
@@ -117,8 +121,7 @@ def test_the_peak_that_is_told_with_a_mean_keeps_the_burst(ports):
 def test_the_load_of_faster_ports_comes_from_bytes_and_not_from_what_was_published(ports):
     told, published = 0.0, 0.0
     for port in ports["FourHundredGigE"].values():
-        reading = port.meter().reading()
-        told += reading.total / port.capacity
+        told += port.reading.total / port.capacity
         published += sum(
             ratio * window.seconds
             for ratio, window in zip(port.published[1:], port.windows, strict=True)
@@ -129,4 +132,4 @@ def test_the_load_of_faster_ports_comes_from_bytes_and_not_from_what_was_publish
 def test_every_byte_of_every_port_is_counted(ports):
     for kind in ports.values():
         for port in kind.values():
-            assert port.meter().reading().total == sum(window.amount for window in port.windows)
+            assert port.reading.total == sum(window.amount for window in port.windows)

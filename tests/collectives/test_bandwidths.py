@@ -54,7 +54,12 @@ def test_a_single_gpu_sends_nothing_over_its_link():
     "asked",
     [
         lambda: algorithm_bandwidth(8, 0),
+        lambda: algorithm_bandwidth(8, float("nan")),
+        lambda: algorithm_bandwidth(-8, 1),
+        lambda: algorithm_bandwidth(float("inf"), 1),
         lambda: seconds_at_algorithm_bandwidth(8, 0),
+        lambda: seconds_at_algorithm_bandwidth(8, float("nan")),
+        lambda: seconds_at_algorithm_bandwidth(float("nan"), 8),
         lambda: bus_factor(Collective.ALL_REDUCE, 0),
         lambda: Group(1),
         lambda: Group(8, 0),

@@ -1,9 +1,9 @@
 import pytest
 
 from seedance_obs.collectives.calibration import Calibration, Curve, Origin, Point
-from seedance_obs.collectives.choice import best
 from seedance_obs.collectives.collective import Collective, Group
 from seedance_obs.collectives.fabric import Fabric, fabric_at
+from seedance_obs.collectives.fastest import best
 from seedance_obs.collectives.model import Basis, CollectiveModel
 
 POINTS = ((1024, 30e-6), (2048, 31e-6), (1 << 20, 60e-6), (1 << 30, 4e-3), (1 << 31, 8e-3))
@@ -24,7 +24,7 @@ def cost(size, *, model=MODEL, collective=Collective.ALL_REDUCE, gpus=8, fabric=
 
 def test_what_was_measured_is_told_as_measured():
     found = cost(1 << 20)
-    assert (found.seconds, found.basis, found.choice) == (60e-6, Basis.MEASURED, None)
+    assert (found.seconds, found.basis, found.fastest) == (60e-6, Basis.MEASURED, None)
     assert found.why == "all_reduce of 8 GPUs on 1 nodes over NV18, measured by nccl-tests 2.17.6"
 
 
@@ -54,7 +54,7 @@ def test_all_other_cases_go_by_nccls_constants(case):
         group=Group(case.get("gpus", 8)),
         fabric=case.get("fabric", FABRIC),
     )
-    assert found.choice == expected
+    assert found.fastest == expected
     assert found.seconds == expected.plan.seconds
 
 
@@ -73,6 +73,10 @@ def test_a_worse_placement_costs_more():
     assert times[2] > 10 * times[0]
 
 
-def test_a_negative_size_is_refused():
+@pytest.mark.parametrize("size", [-1, float("nan"), float("inf")])
+def test_what_is_no_size_is_refused_measured_or_not(size):
+    for gpus in (8, 4):
+        with pytest.raises(ValueError, match="0 bytes or more"):
+            cost(size, gpus=gpus)
     with pytest.raises(ValueError, match="0 bytes or more"):
-        cost(-1)
+        CURVE.time(size)

@@ -12,7 +12,7 @@ ANY_NODE = st.builds(
     FreeNode,
     st.lists(st.sampled_from([0, 200, 470, 500, 1000]), max_size=8).map(tuple),
     st.none() | st.integers(0, 20),
-    st.sampled_from(["T4", "A100"]),
+    st.sampled_from(["T4", "A100", ""]),
 )
 ANY_REQUEST = st.builds(
     Request,
@@ -27,7 +27,7 @@ ANY_MIX = st.lists(ANY_REQUEST, min_size=1, max_size=12).map(Mix.of)
 def as_defined(node: FreeNode, request: Request) -> int:
     """The definition, read aloud."""
     free = sum(node.gpu_milli)
-    if request.gpus == 0 or (request.models and node.model not in request.models):
+    if request.gpus == 0 or (request.models and node.model and node.model not in request.models):
         return free
     if node.cpu_milli is not None and request.cpu_milli > node.cpu_milli:
         return free
@@ -67,7 +67,6 @@ def test_nodes_add_up_and_the_rate_is_of_what_is_free(nodes, mix):
     ],
 )
 def test_one_request_leaves_a_fragment_for_one_cause(request_, milli, cause):
-    assert fgd.request_fragment_milli(NODE, request_) == milli
     (found,) = fgd.fragments_by_cause([NODE], Mix(((request_, 1.0),)))
     expected = {} if cause is None else {cause: milli}
     assert {one: amount for one, amount in zip(Cause, found, strict=True) if amount} == expected
@@ -80,7 +79,13 @@ def test_requests_that_differ_in_cpu_alone_are_told_apart():
 
 def test_no_request_fails_for_a_cpu_that_is_not_known():
     node = FreeNode((1000, 300))
-    assert fgd.request_fragment_milli(node, Request(1, 1000, 10**9)) == 300
+    assert fgd.fragment_milli(node, Mix.of([Request(1, 1000, 10**9)])) == 300
+
+
+def test_no_request_fails_for_a_model_that_is_not_known():
+    node = FreeNode((1000, 300), 8000)
+    assert fgd.fragment_milli(node, Mix.of([Request(1, models=frozenset({"A100"}))])) == 300
+    assert fgd.stranded_rate([node], Mix.of([Request(2, models=frozenset({"A100"}))])) == 1
 
 
 def test_a_full_node_has_no_fragment_and_a_full_fleet_no_rate():

@@ -92,6 +92,23 @@ def test_nodes_without_columns_of_what_is_free_are_free(measured):
     assert data["gang"]["8"] == 0
 
 
+def test_a_model_that_is_not_known_lacks_nothing_and_the_command_says_so(measured):
+    nodes = "name,gpu,model\na,8,T4\nb,8,\nc,0,\n"
+    pods = "num_gpu,gpu_spec\n1,A100\n"
+    data = json.loads(measured("--json", nodes=nodes, pods=pods).stdout)
+    assert (data["fgd"], data["nodes_of_unknown_model"]) == (0.5, 1)
+    assert "Of 1 node no model is known" in measured(nodes=nodes, pods=pods).stdout
+    pods = "num_gpu,gpu_spec\n1,\n0,A100\n"
+    assert "no model" not in measured(nodes=nodes, pods=pods).stdout
+
+
+def test_models_may_be_a_list_and_columns_that_mean_nothing_here_anything(measured):
+    pods = '[{"num_gpu": 1, "gpu_spec": ["T4", "A10"], "labels": {"a": [1]}}]'
+    nodes = '[{"sn": "a", "gpu": 2, "gpu_island": ["x", "y"], "model": "A10"}]'
+    data = json.loads(measured("--json", nodes=nodes, pods=pods).stdout)
+    assert (data["fgd"], data["island"]) == (0, 0.5)
+
+
 def test_a_full_fleet_has_no_fragmentation(measured):
     nodes = "name,gpu0_milli_free\na,0\n"
     assert "Nothing is free" in measured(nodes=nodes).stdout
@@ -126,6 +143,22 @@ def test_a_full_fleet_has_no_fragmentation(measured):
         ("{}", "a list of objects is wanted"),
         ("[{", "this is not JSON"),
         ('[{"sn": "a", "gpu": true}]', "item 1: gpu is 'True', wanted"),
+        (
+            '[{"sn": "a", "gpu_milli_free": 500}]',
+            "item 1: gpu_milli_free is '500', wanted a list, one for each GPU",
+        ),
+        ('[{"sn": "a", "gpu_milli_free": {"0": 5}}]', "wanted a list, one for each GPU"),
+        ('[{"sn": {"x": 1}, "gpu": 8}]', "item 1: sn is \"{'x': 1}\", wanted a single value"),
+        ('[{"sn": "a", "gpu": [8]}]', "item 1: gpu is '[8]', wanted a single value"),
+        ('[{"sn": "a", "gpu_milli_free": [[5]]}]', "gpu0_milli_free is '[5]', wanted a single"),
+        (
+            '[{"sn": "a", "gpu_milli_free": [5], "gpu_island": ["x", "y"]}]',
+            "there are 1 GPUs, but an island is named for another",
+        ),
+        ('[{"sn": "a", "gpu": 8, "gpu": 4}]', "nodes: 'gpu' is there twice"),
+        ("sn,gpu,gpu\na,8,4\n", "nodes: 'gpu' is there twice"),
+        ('{"x": 1}', "a list of objects is wanted"),
+        ('[{"x": 1}]', "a column sn or name is wanted"),
         (b"\x1f\x8b\x08broken", "cannot be decompressed"),
     ],
 )
@@ -149,6 +182,9 @@ def test_a_wrong_row_is_refused_with_its_place(measured, nodes, sentence):
         ),
         ("num_gpu,cpu_milli\n1,-5\n", "cpu_milli is '-5', wanted a number from 0 up"),
         ("num_gpu\n", "there is no request in it"),
+        ('[{"x": 1}]', "num_gpu, how many GPUs are asked for, is wanted"),
+        ('[{"num_gpu": 1, "gpu_milli": [500]}]', "gpu_milli is '[500]', wanted a single value"),
+        ('[{"num_gpu": 1, "gpu_spec": [["T4"]]}]', "gpu_spec[0] is \"['T4']\", wanted a single"),
     ],
 )
 def test_a_wrong_request_is_refused_with_its_place(measured, pods, sentence):

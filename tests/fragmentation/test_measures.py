@@ -12,7 +12,6 @@ def test_a_full_node_has_no_fragmentation_of_any_kind():
     assert measures.external(FULL) is None
     assert measures.external_normalised(FULL) is None
     assert measures.unusable(FULL, [500]) is None
-    assert measures.island({"a": 0, "b": 0}) is None
     assert measures.gang(FULL, 2) is None
     assert measures.of_several([FULL, FULL]) is None
 
@@ -20,7 +19,6 @@ def test_a_full_node_has_no_fragmentation_of_any_kind():
 def test_a_host_without_gpus_has_none_either():
     assert measures.external([]) is None
     assert measures.unusable([], [500]) is None
-    assert measures.island({}) is None
     assert measures.gang([], 8) is None
     assert measures.of_several([[], []]) is None
 
@@ -52,9 +50,10 @@ def test_what_is_free_may_come_from_an_iterator():
     assert measures.gang(iter([3, 1]), 2) == 0.5
 
 
-def test_a_node_that_is_one_island_has_no_island_fragmentation():
-    assert measures.island({"nvswitch": 5}) == 0
-    assert measures.island({"a": 3, "b": 1}) == 0.25
+def test_islands_count_by_what_is_free_on_each():
+    assert measures.external([5]) == 0
+    assert measures.external([3, 1]) == 0.25
+    assert measures.of_several([[5], [3, 1]]) == pytest.approx(1 / 9)
 
 
 def test_a_gang_finds_only_whole_multiples_of_itself_on_a_node():

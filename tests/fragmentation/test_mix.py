@@ -1,10 +1,8 @@
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedance_obs.fragmentation.mix import Mix, RecentRequests
+from seedance_obs.fragmentation.mix import Mix
 from seedance_obs.fragmentation.request import Request
 
 KINDS = [Request(1, 500, cpu) for cpu in range(6)]
@@ -48,36 +46,3 @@ def test_demands_are_of_requests_for_gpus_alone():
     mix = Mix.of([*requests, Request(8)], percent_kept=100)
     assert mix.demands_milli((0.2, 0.25, 0.26, 0.75, 0.76, 1)) == [250, 250, 500, 500, 1000, 1000]
     assert Mix.of(requests[:6]).demands_milli() == []
-
-
-def test_the_last_placements_push_out_the_oldest():
-    recent = RecentRequests(3)
-    for request in (KINDS[0], KINDS[1], KINDS[1], KINDS[2]):
-        recent.add(request)
-    assert list(recent) == [KINDS[1], KINDS[1], KINDS[2]]
-    assert recent.counts == {KINDS[1]: 2, KINDS[2]: 1}
-    assert recent.mix() == Mix.of(recent)
-    assert len(recent) == 3
-
-
-@given(st.lists(st.sampled_from(KINDS)), st.integers(1, 5))
-def test_counts_are_of_what_is_kept_and_of_nothing_else(requests, most):
-    recent = RecentRequests(most)
-    for request in requests:
-        recent.add(request)
-    assert dict(recent.counts) == dict(Counter(requests[-most:]))
-
-
-def test_counts_of_nodes_add_up_and_are_the_callers_to_change():
-    one, other = RecentRequests(4), RecentRequests(4)
-    one.add(KINDS[0])
-    other.add(KINDS[0])
-    both = one.counts + other.counts
-    assert Mix.of_counts(both).weights == ((KINDS[0], 1.0),)
-    one.counts.clear()
-    assert one.counts == {KINDS[0]: 1}
-
-
-def test_at_least_one_placement_is_kept():
-    with pytest.raises(ValueError, match="at least one"):
-        RecentRequests(0)

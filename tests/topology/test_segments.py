@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from seedance_obs.topology.model import (
     UNKNOWN,
@@ -182,6 +182,7 @@ def test_edges_in_a_circle_end():
     assert segments(Topology(devices, (), edges))
 
 
+@settings(max_examples=25)
 @given(topologies())
 def test_no_two_segments_have_one_name_however_odd_the_host(topology):
     devices = tuple(replace(each, uuid=f"GPU-{each.name}") for each in topology.devices)

@@ -30,6 +30,7 @@ from seedance_obs.exporter.view import (
     AttributionView,
     HostEnergyView,
     LocatedGpu,
+    QuotaRow,
     ShownWorkload,
     SourceState,
 )
@@ -175,6 +176,11 @@ class Attribution:
     def host_pids(self) -> bool | None:
         """Whether the host's processes can be looked up; None where that cannot be told."""
         return self._parts.people.host_pids
+
+    @property
+    def quotas(self) -> tuple[QuotaRow, ...]:
+        """What each workload may use of each board, be it shown or not."""
+        return self._parts.quotas.view()
 
     @property
     def occupancies(self) -> Mapping[str, Occupancy | None]:

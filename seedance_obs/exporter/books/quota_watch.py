@@ -90,8 +90,8 @@ class QuotaWatch:
             account, uuid, source, limit = (text(kept, name) for name in _KEPT[:-1])
             self._at_limit[account, uuid, source, limit] = number(kept, "seconds")
 
-    def view(self, shown: Container[str]) -> tuple[QuotaRow, ...]:
-        """Every quota of a shown workload that holds now, and the seconds at its limits."""
+    def view(self, shown: Container[str] | None = None) -> tuple[QuotaRow, ...]:
+        """Every quota of those shown, else of all, that holds now; and the seconds at limits."""
         return tuple(
             QuotaRow(
                 gpu_uuid=uuid,
@@ -107,7 +107,7 @@ class QuotaWatch:
                 },
             )
             for (account, uuid), quotas in sorted(self._quotas.items(), key=lambda item: item[0])
-            if account in shown
+            if shown is None or account in shown
             for quota in quotas
         )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from seedance_obs.exporter.books.account_names import workload_of
 from seedance_obs.exporter.books.residency import Resident
 from seedance_obs.exporter.view import QuotaRow
+from seedance_obs.fragmentation.request import WHOLE_GPU
 
 Holding = tuple[str, str]  # a board's UUID and a workload's key
 
@@ -19,6 +20,7 @@ class Limit(NamedTuple):
 
 
 NO_LIMIT = Limit(1.0, 1.0)
+LEAST = 1 / WHOLE_GPU  # who is there takes a thousandth, whatever it is limited to
 
 
 def limits_of(
@@ -27,8 +29,8 @@ def limits_of(
     """The limits of those who share whole boards; of several limits the tightest counts.
 
     Who is limited in memory alone is taken to use as large a share of the SMs, and the other way
-    round: that is the part of the board which allocators of shares reckon with. What MIG cuts is
-    left out, since its instances are devices of their own.
+    round: that is the part of the board which allocators of shares reckon with. Nobody takes less
+    than a thousandth. What MIG cuts is left out, since its instances are devices of their own.
 
     Args:
         quotas: What is known of each workload on each board.
@@ -48,11 +50,15 @@ def limits_of(
             sm[holding].append(row.sm_ratio)
     return {
         holding: Limit(
-            memory=min(1.0, *(memory.get(holding) or sm[holding])),
-            sm=min(1.0, *(sm.get(holding) or memory[holding])),
+            memory=_tightest(memory.get(holding) or sm[holding]),
+            sm=_tightest(sm.get(holding) or memory[holding]),
         )
         for holding in memory.keys() | sm.keys()
     }
+
+
+def _tightest(shares: Iterable[float]) -> float:
+    return max(LEAST, min(1.0, *shares))
 
 
 def taken(uuid: str, resident: Resident, limits: Mapping[Holding, Limit]) -> Limit:

@@ -28,6 +28,7 @@ class FragmentationWatch:
         self._placements = Placements(settings.fragmentation_placements)
         self._kubelet = kubelet
         self._job_map = bool(settings.slurm_job_map_directory)
+        self._listed: set[str] = set()  # boards that the driver has told of
         self._faults = Faults()
 
     def view(
@@ -38,29 +39,49 @@ class FragmentationWatch:
         quotas: Iterable[QuotaRow],
         now: float,
         *,
+        snapshots: Iterable[SourceSnapshot] = (),
         pods: SourceSnapshot | None,
         states: Mapping[str, SourceState],
     ) -> FragmentationView | None:
         """What is free now; None where it cannot be computed, and the log says why.
 
         Args:
-            gpus: The boards that answer: one that is lost is neither held nor free.
+            gpus: The boards that anybody tells of; one that is lost is neither held nor free.
             topology: Where they sit.
             occupied: Who is on each, by UUID; None where that cannot be told.
             quotas: What those who share a board may use of it.
             now: Monotonic seconds.
+            snapshots: What each source told last, by which a board is known to be lost.
             pods: What the kubelet told last.
             states: How the sources fare, of which Slurm's job map is one.
         """
         with self._faults.kept_to("fragmentation"):
-            limits = limits_of(quotas, _memory_total(gpus))
-            told = self._jobs_told(states) and self._pods_told(gpus, pods, now)
+            there = self._without_lost(gpus, snapshots)
+            limits = limits_of(quotas, _memory_total(there))
+            told = self._jobs_told(states) and self._pods_told(there, pods, now)
             found = []
-            for gpu in gpus:
+            for gpu in there:
                 units = units_of(gpu, occupied.get(gpu.merged.uuid), limits)
                 found.append((gpu, units if told or _is_full(units) else None))
             return self._measured(found, topology)
         return None
+
+    def _without_lost(
+        self, gpus: Sequence[LocatedGpu], snapshots: Iterable[SourceSnapshot]
+    ) -> Sequence[LocatedGpu]:
+        """Without the boards that the driver told of before and, while it answers, no longer does.
+
+        A page may go on listing such a board, with values that it had or with none.
+        """
+        listed = {
+            gpu.uuid
+            for snapshot in snapshots
+            if any(gpu.processes is not None for gpu in snapshot.gpus)
+            for gpu in snapshot.gpus
+        }
+        self._listed |= listed
+        lost = self._listed - listed if listed else set()
+        return [gpu for gpu in gpus if gpu.merged.uuid not in lost]
 
     def _measured(
         self, found: Sequence[tuple[LocatedGpu, tuple[Unit, ...] | None]], topology: Topology

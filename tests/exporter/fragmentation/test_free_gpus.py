@@ -2,11 +2,13 @@
 
 import pytest
 
+from seedance_obs.exporter.books.account_names import account_name
 from seedance_obs.exporter.books.residency import Resident
 from seedance_obs.exporter.fragmentation.free_gpus import free_gpus
-from seedance_obs.exporter.fragmentation.placements import Asked
+from seedance_obs.exporter.fragmentation.limits import limits_of
+from seedance_obs.exporter.fragmentation.placements import Asked, Placements
 from seedance_obs.exporter.fragmentation.units import Unit, units_of
-from seedance_obs.exporter.view import FreeGpus, LocatedGpu
+from seedance_obs.exporter.view import FreeGpus, LocatedGpu, QuotaRow
 from seedance_obs.fragmentation.mix import Mix
 from seedance_obs.fragmentation.request import Request
 from seedance_obs.topology.model import UNKNOWN, UNSUPPORTED, Topology
@@ -54,6 +56,24 @@ def test_seven_slices_are_one_gpu_that_no_gang_can_have():
     whole = located(mig=(instance(0, 7),))
     found = free_gpus([(whole, units_of(whole, occupied(whole), {}))], Topology(), NONE_ASKED)
     assert (found.gpus, found.whole) == (1.0, 0)
+
+
+def test_a_board_with_a_holder_of_next_to_nothing_serves_no_gang():
+    quota = QuotaRow("GPU-0", account_name("team", pod("a").key), "gpu-quota", None, 0.0, None, {})
+    gpu = located()
+    units = units_of(gpu, occupied(gpu, Resident(pod("a"))), limits_of([quota], {}))
+    placements = Placements(10)
+    placements.note(units)
+    found = free_gpus([(gpu, units)], Topology(), placements.asked)
+    assert (found.gpus, found.whole, found.gang[1]) == (0.999, 0, 0)
+    assert dict(placements.asked.whole) == {Request(1, 1): 1.0}
+
+
+def test_fgd_goes_by_the_frequent_requests_and_the_others_by_all():
+    both = Asked(Mix.of([Request(1, 500)]), Mix.of([Request(1, 500), Request(3)], percent_kept=100))
+    found = measured(row(2), [FREE, Unit(1.0, 0.5, 0.0)], both)
+    assert (found.fgd, found.stranded) == (0.0, 0.75)
+    assert found.unusable == pytest.approx(0.5 / 3)  # quartiles: 500, 500, 1000
 
 
 def test_requests_for_more_than_is_free_make_all_of_it_a_fragment_and_strand_it():

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.exporter.fragmentation import watch
 from seedance_obs.exporter.registry import CollectorSet
-from seedance_obs.sources.readings import Pod, SourceSnapshot
+from seedance_obs.sources.readings import GpuProcess, GpuReadings, Pod, SourceSnapshot
 from seedance_obs.sources.sim.fleet import load_machine
 from tests.attribution.simulated_node import simulated_node
 from tests.exporter.books.test_workloads import Host, holds
@@ -149,6 +149,68 @@ def test_a_lost_board_is_neither_free_nor_held(host):
     assert page["seedance_node_free_gpus"] == 1.0
     assert page["seedance_node_holders_unknown_gpus"] == 0
     assert "seedance_gpu_free_ratio/GPU-1" not in page
+
+
+class Page:
+    """Goes on naming both boards, as a page does whose exporter has not noticed."""
+
+    name = "dcgm"
+
+    def __init__(self, clock) -> None:
+        self._clock = clock
+
+    def read(self) -> SourceSnapshot:
+        boards = tuple(GpuReadings(f"GPU-{number}", index=number) for number in range(2))
+        return SourceSnapshot("dcgm", self._clock(), gpus=boards)
+
+
+def test_a_lost_board_that_a_page_goes_on_listing_leaves_the_others_their_numbers(host):
+    host.node.sources["dcgm"] = Page(host.clock)
+    host.kubelet.containers = (holds("red", "train", "GPU-1"),)
+    host.run(2)
+    del host.driver.on["GPU-1"]
+    for _ in range(3):
+        host.run(1)
+        assert host.node.view.fragmentation.unknown == 0
+        assert free(host) == 1.0
+        assert "seedance_gpu_free_ratio/GPU-1" not in scraped(host)
+    host.driver.on["GPU-1"] = {}
+    host.run(1)
+    assert scraped(host)["seedance_gpu_free_ratio/GPU-1"] == 0.0
+
+
+def test_a_board_that_the_driver_never_listed_may_be_anybodys(host):
+    del host.driver.on["GPU-1"]
+    host.node.sources["dcgm"] = Page(host.clock)
+    host.run(2)
+    assert host.node.view.fragmentation.unknown == 1
+    assert free(host) is None
+
+
+def test_a_process_that_only_draws_holds_nothing(host, monkeypatch):
+    real = host.driver.read
+
+    def read() -> SourceSnapshot:
+        told = real()
+        drawing = (GpuProcess(7, memory_bytes=1000, graphics=True),)
+        boards = [dataclasses.replace(board, processes=drawing) for board in told.gpus]
+        return dataclasses.replace(told, gpus=tuple(boards))
+
+    monkeypatch.setattr(host.driver, "read", read)
+    host.run(2)
+    assert free(host) == 2.0
+
+
+@pytest.mark.parametrize("limit", [0, 200])
+def test_what_is_free_does_not_depend_on_how_many_workloads_are_shown(clock, tmp_path, limit):
+    host = Host(clock, tmp_path, attribution_workload_limit=limit)
+    host.tree.start(7, f"{POD}/cri-containerd-{CID}.scope", ticks=500)
+    host.tree.containerd(CID, "trainer")
+    host.tree.write(f"sys/fs/cgroup{POD}/cri-containerd-{CID}.scope/cgroup.gpu-quota", ":40%\n")
+    host.driver.on["GPU-0"] = {7: 0.5}
+    host.run(8)
+    assert len(host.workloads()) == min(limit, 1)
+    assert free(host) == 0.6
 
 
 def test_a_silent_driver_leaves_no_number_behind(host, monkeypatch):

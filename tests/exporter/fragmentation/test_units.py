@@ -45,6 +45,13 @@ def test_sharers_leave_what_their_limits_leave_of_memory_and_of_sms():
     assert free_of(*rows, names="ab") == 0.25
 
 
+def test_of_memory_and_sms_the_one_with_less_left_counts():
+    rows = (quota("a", "mps", int(20 * GIB), 0.5), quota("b", "mps", int(20 * GIB), 0.25))
+    assert free_of(*rows, names="ab") == 0.25
+    rows = (quota("a", "mps", int(40 * GIB), 0.25), quota("b", "mps", int(20 * GIB), 0.25))
+    assert free_of(*rows, names="ab") == 0.25
+
+
 @pytest.mark.parametrize("row", [("hami", int(20 * GIB), None), ("mps", None, 0.25)])
 def test_a_limit_of_one_kind_stands_for_the_other(row):
     assert free_of(quota("a", *row), names="a") == 0.75
@@ -57,6 +64,17 @@ def test_of_two_limits_the_tighter_one_counts():
 
 def test_a_sharer_without_limits_takes_the_board_whole():
     assert free_of(quota("a", "hami", int(20 * GIB), None), names="ab") == 0.0
+
+
+@pytest.mark.parametrize("row", [("gpu-quota", None, 0.0), ("hami", 2**20, None), ("mps", 0, 1e-9)])
+def test_who_is_limited_to_next_to_nothing_takes_a_thousandth(row):
+    assert free_of(quota("a", *row), names="a") == 0.999
+
+
+def test_the_size_of_a_mig_instance_limits_nobody_on_a_board_that_is_not_cut():
+    assert limits_of([quota("a", "mig", int(10 * GIB), 1 / 7)], {"GPU-0": TOTAL}) == {}
+    rows = (quota("a", "mig", int(10 * GIB), 1 / 7), quota("a", "mps", None, 0.5))
+    assert free_of(*rows, names="a") == 0.5
 
 
 def test_limits_on_who_was_given_the_board_alone_leave_nothing_to_others():

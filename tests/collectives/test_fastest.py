@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedance_obs.collectives.choice import best, candidates, plan
 from seedance_obs.collectives.collective import Collective, Group, bus_bandwidth
 from seedance_obs.collectives.fabric import Fabric, fabric_at
+from seedance_obs.collectives.fastest import best, candidates, plan
 from seedance_obs.collectives.plan_bandwidth import tree_correction
 from seedance_obs.collectives.tuning import Algorithm, Architecture, CpuVendor, Hardware, Protocol
 
@@ -92,6 +92,14 @@ def test_an_all_to_all_is_as_slow_as_the_links_of_a_node_where_those_are_slower(
     slow = Fabric(in_node=1 * GB, between_nodes=400 * GB)
     found = best(Collective.ALL_TO_ALL, size_bytes=1 << 40, group=Group(16, 2), fabric=slow)
     assert found.plan.transfer_seconds == pytest.approx((1 << 40) * 7 / 16 / GB)
+
+
+def test_an_all_to_all_with_ll_carries_flags_for_half_of_what_it_sends():
+    ll, simple = (
+        plan(Collective.ALL_TO_ALL, DIRECT, each, size_bytes=1 << 30, group=EIGHT, fabric=HOPPER)
+        for each in (LL, SIMPLE)
+    )
+    assert ll.transfer_seconds == pytest.approx(2 * simple.transfer_seconds)
 
 
 def test_an_all_to_all_between_nodes_is_as_slow_as_their_adapters():
@@ -209,6 +217,30 @@ def test_a_trees_correction_is_nccls_at_powers_of_two_and_straight_between():
 
 
 @pytest.mark.parametrize(
+    ("protocol", "tenths"),
+    [
+        (LL, "XXXX98777765445678 9XXXXXX"),
+        (LL128, "XXXXX988876666668 9999XXXX"),
+        (SIMPLE, "99999998766555567 8778999X"),
+    ],
+)
+def test_the_whole_table_of_a_trees_correction_is_nccls(protocol, tenths):
+    """In tenths from 64 bytes on, X for ten, in two rows of NCCL's table."""
+    found = [tree_correction(protocol, 64 << doubling) for doubling in range(25)]
+    expected = [10 if digit == "X" else int(digit) for digit in tenths.replace(" ", "")]
+    assert [round(10 * each, 6) for each in found] == expected
+
+
+@pytest.mark.parametrize("size", [-1, float("nan"), float("inf")])
+@pytest.mark.parametrize("collective", [Collective.ALL_REDUCE, Collective.GATHER])
+def test_what_is_no_size_is_refused(collective, size):
+    with pytest.raises(ValueError, match="a size of 0 bytes or more is wanted"):
+        best(collective, size_bytes=size, group=EIGHT, fabric=HOPPER)
+    with pytest.raises(ValueError, match="a size of 0 bytes or more is wanted"):
+        plan(collective, RING, LL, size_bytes=size, group=EIGHT, fabric=HOPPER)
+
+
+@pytest.mark.parametrize(
     "asked",
     [
         lambda: Fabric(in_node=0),
@@ -217,7 +249,6 @@ def test_a_trees_correction_is_nccls_at_powers_of_two_and_straight_between():
         lambda: Fabric(channels=0),
         lambda: Fabric(network_latency=-1e-6),
         lambda: Fabric(hardware=Hardware.NET),
-        lambda: best(Collective.ALL_REDUCE, size_bytes=-1, group=Group(8), fabric=HOPPER),
     ],
 )
 def test_nonsense_is_refused(asked):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from seedance_obs.collectives.collective import Collective, Group
+from seedance_obs.collectives.collective import Collective, Group, checked_size
 from seedance_obs.collectives.fabric import Fabric
 from seedance_obs.collectives.latency import latency_us, plateau
 from seedance_obs.collectives.plan_bandwidth import algorithm_gbps
@@ -34,7 +34,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Fastest:
     """The fastest plan, and the others from fast to slow."""
 
     plan: Plan
@@ -64,10 +64,9 @@ def plan(
 
     Raises:
         KeyError: the algorithm has no such protocol, or does not run on such hardware.
-        ValueError: the size is negative.
+        ValueError: the size is negative, infinite or no number.
     """
-    if size_bytes < 0:
-        raise ValueError(f"a size of 0 bytes or more is wanted, not {size_bytes}")
+    checked_size(size_bytes)
     gbps = algorithm_gbps(collective, algorithm, protocol, group, fabric, size_bytes)
     if gbps is None:
         return None
@@ -78,21 +77,22 @@ def plan(
 
 def best(
     collective: Collective, *, size_bytes: float, group: Group, fabric: Fabric
-) -> Choice | None:
+) -> Fastest | None:
     """The plan that takes the least time, beside all others that NCCL would consider.
 
     None where no time is known: a bandwidth is unknown, or the operation is one that NCCL has no
     model of (gather, scatter, send and receive).
 
     Raises:
-        ValueError: the size is negative.
+        ValueError: the size is negative, infinite or no number.
     """
+    checked_size(size_bytes)
     found = [
         plan(collective, algorithm, protocol, size_bytes=size_bytes, group=group, fabric=fabric)
         for algorithm, protocol in candidates(collective, group, fabric)
     ]
     plans = sorted((each for each in found if each is not None), key=lambda each: each.seconds)
-    return Choice(plans[0], tuple(plans[1:])) if plans else None
+    return Fastest(plans[0], tuple(plans[1:])) if plans else None
 
 
 def candidates(
