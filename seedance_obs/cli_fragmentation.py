@@ -1,6 +1,7 @@
 """`seedance-obs topology fragmentation`: how much of what is free is of use, from two tables."""
 
 import gzip
+import io
 import json
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from seedance_obs.fragmentation.report import FleetReport, NodeFragments
 
 GZIP_MARK = b"\x1f\x8b"
+MOST_TABLE_BYTES = 256 * 2**20  # unpacked
 CAUSES = {
     "no_gpu_wanted": "requests for no GPU call all that is free a fragment: nothing to do",
     "other_model": "of a model that is not asked for: loosen gpu_spec",
@@ -106,9 +108,12 @@ def _text(file: str) -> tuple[str, str]:
     ((name, content),) = contents((file,))
     if content.startswith(GZIP_MARK):
         try:
-            content = gzip.decompress(content)
+            with gzip.open(io.BytesIO(content)) as opened:
+                content = opened.read(MOST_TABLE_BYTES + 1)
         except (OSError, EOFError, zlib.error) as error:
             raise UsageError(f"{name}: cannot be decompressed: {error}") from error
+    if len(content) > MOST_TABLE_BYTES:
+        raise UsageError(f"{name}: more than {MOST_TABLE_BYTES >> 20} MiB are too much for a table")
     return name, decoded(content)
 
 

@@ -77,6 +77,17 @@ class _Row:
             raise self.error(f"{column} is {text[:MOST_SHOWN]!r}, wanted {wanted}")
         return int(number)
 
+    def count(self, column: str, *, most: float = float("inf")) -> int | None:
+        """A whole number of at least 0; None where the cell is empty.
+
+        Raises:
+            UsageError: it is none, or more than `most`.
+        """
+        found, text = self.number(column, most=most), self.cell(column)
+        if found is not None and found != float(text):
+            raise self.error(f"{column} is {text[:MOST_SHOWN]!r}, wanted a whole number")
+        return found
+
     def error(self, what: str) -> UsageError:
         return UsageError(f"{self.place}: {what}")
 
@@ -122,7 +133,7 @@ def _node(row: _Row) -> NamedNode:
     title = row.cell("sn") or row.cell("name")
     if not title:
         raise row.error("the node has no name: a column sn or name is wanted")
-    gpus = row.number("gpu", most=MOST_GPUS)
+    gpus = row.count("gpu", most=MOST_GPUS)
     free, cpu = tuple(_free_gpus(row)), "cpu_milli_free"
     if not free and not any(column.endswith("_milli_free") for column in row.cells):
         if gpus is None:
@@ -157,7 +168,7 @@ def _free_gpus(row: _Row) -> Iterator[int]:
 
 
 def _request(row: _Row) -> Request:
-    gpus = row.number("num_gpu", most=MOST_GPUS)
+    gpus = row.count("num_gpu", most=MOST_GPUS)
     if gpus is None:
         raise row.error("num_gpu, how many GPUs are asked for, is wanted")
     milli = row.number("gpu_milli", most=WHOLE_GPU)

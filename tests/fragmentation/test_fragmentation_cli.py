@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from seedance_obs import cli_fragmentation
 from tests.fragmentation.traces import SNAPSHOT, needs_openb, pod_file
 from tests.topology.command_line import run
 
@@ -122,6 +123,7 @@ def test_a_full_fleet_has_no_fragmentation(measured):
     [
         ("sn,gpu\na,8\nb,many\n", "nodes:3: gpu is 'many', wanted a number from 0 to 1024"),
         ("sn,gpu\na,-1\n", "nodes:2: gpu is '-1', wanted"),
+        ("sn,gpu\na,2.5\n", "nodes:2: gpu is '2.5', wanted a whole number"),
         ("sn,gpu\na,nan\n", "nodes:2: gpu is 'nan', wanted"),
         (
             "sn,gpu0_milli_free\na,1001\n",
@@ -180,6 +182,7 @@ def test_a_wrong_row_is_refused_with_its_place(measured, nodes, sentence):
             "num_gpu,gpu_milli\n1,0\n",
             "it asks for GPUs, but gpu_milli, what it wants of each, is 0",
         ),
+        ("num_gpu\n1\n0.5\n", "pods:3: num_gpu is '0.5', wanted a whole number"),
         ("num_gpu,cpu_milli\n1,-5\n", "cpu_milli is '-5', wanted a number from 0 up"),
         ("num_gpu\n", "there is no request in it"),
         ('[{"x": 1}]', "num_gpu, how many GPUs are asked for, is wanted"),
@@ -210,3 +213,10 @@ def test_the_published_state_reads_as_in_the_python_interface():
     table = run("fragmentation", *files).stdout
     assert "75.8%" in table
     assert "29.0%" in table
+
+
+def test_a_table_that_unpacks_without_end_is_refused(measured, monkeypatch):
+    monkeypatch.setattr(cli_fragmentation, "MOST_TABLE_BYTES", 2**20)
+    done = measured(nodes=gzip.compress(b"sn,gpu\n" + b"0" * 2**21))
+    assert done.exit_code == 2
+    assert "more than 1 MiB are too much for a table" in done.stderr
