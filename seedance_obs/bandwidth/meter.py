@@ -16,6 +16,7 @@ LOST = 3.0
 SLICES = 15  # that a window of time slides by
 USUAL_OF = 9
 UNPACED = frozenset({"gpm", "dcgm", "throughput"})  # whose windows are longer than a tick
+UNLIMITED = frozenset({"sensor"})  # power passes its limit for moments
 ROUNDING = 1 - 1e-9  # so that exactly at a threshold is at it
 
 
@@ -24,12 +25,14 @@ class Meter:
 
     Every window counts in the total, which stays an int where amounts are. One that is more than
     three intervals long says nothing of bursts: mean, peak, busy and observed time leave it out.
+    None counts for more in them than can pass (`stepping.IMPOSSIBLE` times the capacity).
     `mean` and `peak` are over the last `window_seconds` of observed time, and up to a fifteenth
     more: whoever asks at least that often misses no burst, and whoever asks too sees the same.
 
     Args:
-        interval_seconds: between two ticks of the loop. Of sources that have none of ours their
-            own usual length counts, where that is longer.
+        interval_seconds: between two ticks of the loop. Of sources with a pace of their own that
+            counts where it is longer, and of those that know none the usual length of their
+            windows.
         window_seconds: what `mean` and `peak` are over.
     """
 
@@ -54,7 +57,12 @@ class Meter:
         return self._end
 
     def add(
-        self, windows: Sequence[Window], capacity: float | None, source: str = "counter"
+        self,
+        windows: Sequence[Window],
+        capacity: float | None,
+        source: str = "counter",
+        *,
+        pace: float | None = None,
     ) -> None:
         """Take windows that follow the ones before.
 
@@ -62,6 +70,7 @@ class Meter:
             windows: in order.
             capacity: the level that is full, as `ChannelReading` says; None if not known.
             source: who tells them, as `Flow` says.
+            pace: of that source, as `Flow` says.
         """
         if not windows:
             return
@@ -72,7 +81,8 @@ class Meter:
         if capacity != self._capacity:
             self._capacity = capacity
             self._floors = () if capacity is None else _floors(capacity)
-        self._judge(self._steps.settle(self._timely(windows), capacity))
+        limit = None if source in UNLIMITED else capacity
+        self._judge(self._steps.settle(self._timely(windows, pace), limit))
         self._end = windows[-1].end
 
     def reading(self) -> ChannelReading:
@@ -90,10 +100,11 @@ class Meter:
             late_seconds=self._late,
         )
 
-    def _timely(self, windows: Iterable[Window]) -> list[Window]:
+    def _timely(self, windows: Iterable[Window], pace: float | None) -> list[Window]:
         """Those that are short enough to be judged; all are added to what passed."""
-        timely, total, interval = [], self._total, self._interval
-        unpaced = self._source in UNPACED
+        timely, total = [], self._total
+        interval = max(self._interval, pace or 0.0)
+        unpaced = pace is None and self._source in UNPACED
         for window in windows:
             start, end, amount = window
             total += amount

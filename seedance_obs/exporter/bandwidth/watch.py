@@ -134,7 +134,8 @@ class BandwidthWatch:
                 meter = self._meters[flow.channel] = Meter(
                     interval_seconds=self._interval_seconds, window_seconds=self._window_seconds
                 )
-            meter.add(flow.windows, self._capacities.get(flow.channel), flow.source)
+            capacity = self._capacities.get(flow.channel)
+            meter.add(flow.windows, capacity, flow.source, pace=flow.pace)
         return [*(flow for flow in chosen if flow.channel.medium != "network"), *of_nics]
 
     def _follow(self, gpus: Sequence[LocatedGpu], topology: Topology) -> None:
