@@ -59,8 +59,11 @@ class Flow:
             to be believed. Of network adapters `rdma`, whose bytes may go to and from a GPU without
             passing memory (GPUDirect), and `ethernet`, whose bytes may not: no byte is in both, so
             the two add up.
+        pace: How long its windows are meant to be at most, in seconds, where that is longer than a
+            tick of the loop; None where it is not, and where nobody knows (`dcgm`, `throughput`).
     """
 
     channel: Channel
     source: str
     windows: tuple[Window, ...]
+    pace: float | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 NVML_FIRST = ("nvml", "dcgm")
 NVML_ONLY = ("nvml",)
+DCGM_ONLY = ("dcgm",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ _TABLE = (
     _ratio("fp16_active_ratio", NVML_FIRST),
     Quantity("pcie_transmit_bytes_per_second", NVML_FIRST, high=1e12),
     Quantity("pcie_receive_bytes_per_second", NVML_FIRST, high=1e12),
+    Quantity("nvlink_transmit_bytes_per_second", DCGM_ONLY, high=1e13),
+    Quantity("nvlink_receive_bytes_per_second", DCGM_ONLY, high=1e13),
     Quantity("pcie_transmit_bytes", NVML_ONLY, high=2**63),
     Quantity("pcie_receive_bytes", NVML_ONLY, high=2**63),
     Quantity("nvlink_transmit_bytes", NVML_ONLY, high=2**63),

@@ -4,7 +4,8 @@ Sources come and go: a driver without a counter, a page that is not scraped, a f
 on a board whatever passes. Each channel tells what its best source says; the others wait.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 
 from seedance_obs.bandwidth.candidate import Candidate
@@ -21,6 +22,7 @@ ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 # By medium, the level from which a source moves: below it, another may round what it sees to 0.
 MOVING: Mapping[str, float] = MappingProxyType({"pcie": 1e6, "nvlink": 1e6, "hbm": 0.01})
 SILENT_SECONDS = 10.0
+GAP_SECONDS = 1.0  # that nobody has told, and that are worth to wait for
 
 
 class Choice:
@@ -28,9 +30,13 @@ class Choice:
 
     A source gives way while it is silent, for `SILENT_SECONDS` or three of its own windows. It
     gives way, too, once it has stood at exactly 0 while another of the channel moved, over two
-    stretches of `candidate.STRETCH_SECONDS` in a row, until it moves itself; if nothing else speaks
-    then, the channel is not known rather than idle. What one source has told is not told again by
-    the next: its windows are cut to the time that is left, and their amounts with them.
+    stretches in a row of which both have told (`candidate.STRETCH_SECONDS` or a window of the
+    slower, and of a page as long as its value stays the same), until it moves itself; if nothing
+    else speaks then, the channel is not known rather than idle.
+
+    What one source has told is not told again by the next: its windows are cut to the time that is
+    left, and their amounts with them. What a source that comes back has missed is told by the one
+    that has seen it; if that will only tell with its next page, both wait for it.
 
     The sources of a network adapter count different traffic (RDMA passes the kernel by), so that
     they are added and not chosen from.
@@ -41,7 +47,9 @@ class Choice:
         self._channels: dict[Channel, _Candidates] = {}
 
     def choose(self, flows: Iterable[Flow], now: float) -> list[Flow]:
-        """What is believed of the flows that have come, at most one flow of a channel.
+        """What is believed of the flows that have come, of each channel in order of time.
+
+        A channel has one flow, and one more from each source that fills a gap before it.
 
         Args:
             flows: of all sources, each in order of time.
@@ -56,7 +64,7 @@ class Choice:
                 chosen.append(_added(channel, of_channel))
                 continue
             candidates = self._channels.setdefault(channel, _Candidates(channel))
-            chosen.append(candidates.believed(of_channel, now, silent=self._silent))
+            chosen += candidates.believed(of_channel, now, silent=self._silent)
         return [flow for flow in chosen if flow.windows]
 
     @property
@@ -77,7 +85,8 @@ class _Candidates:
         self._order = ORDERS.get(channel.medium, ())
         self._moving = MOVING.get(channel.medium)
         self._sources: dict[str, Candidate] = {}
-        self._told_until = float("-inf")
+        self._paces: dict[str, float | None] = {}
+        self._told_until = -inf
 
     @property
     def stuck(self) -> str:
@@ -85,22 +94,44 @@ class _Candidates:
         found = [name for name in self._sources if self._sources[name].stuck]
         return min(found, key=self._rank, default="")
 
-    def believed(self, flows: Iterable[Flow], now: float, *, silent: float) -> Flow:
-        """What the best source says that has not been told; no windows if nobody is believed."""
+    def believed(self, flows: Iterable[Flow], now: float, *, silent: float) -> list[Flow]:
+        """What the best source says that has not been told; nothing if nobody is believed."""
         for flow in flows:
-            self._sources.setdefault(flow.source, Candidate()).take(flow.windows)
+            self._sources.setdefault(flow.source, Candidate(flow.source)).take(flow.windows)
+            self._paces[flow.source] = flow.pace
+        self._compare()
+        fit = [name for name, one in self._sources.items() if one.speaks(now, silent=silent)]
+        ranked = sorted(fit, key=self._rank)
+        told = list(self._told(ranked, now)) if ranked else []
+        for candidate in self._sources.values():
+            candidate.drop(self._told_until)
+        return told
+
+    def _compare(self) -> None:
         if self._moving is not None and len(self._sources) > 1:
             for name, candidate in self._sources.items():
                 others = {key: one for key, one in self._sources.items() if key != name}
                 candidate.compare(others, moving=self._moving)
-        fit = [name for name, one in self._sources.items() if one.speaks(now, silent=silent)]
-        best = min(fit, key=self._rank, default="")
-        windows = self._sources[best].untold(self._told_until) if best else ()
+
+    def _told(self, ranked: Sequence[str], now: float) -> Iterator[Flow]:
+        """What the best says, after what others say of a gap before it; nothing while they may."""
+        best, *names = ranked
+        begins, known = self._sources[best].begins, self._told_until + GAP_SECONDS
+        if known < begins < inf:
+            others = [self._sources[name] for name in names]
+            if not any(one.begins <= known and one.end >= begins for one in others) and any(
+                one.end < begins and one.is_due(now) for one in others
+            ):
+                return
+            for name in sorted(names, key=lambda name: self._sources[name].begins):
+                yield from self._tell(name, until=begins)
+        yield from self._tell(best)
+
+    def _tell(self, name: str, until: float = inf) -> Iterator[Flow]:
+        windows = self._sources[name].untold(self._told_until, until)
         if windows:
             self._told_until = windows[-1].end
-        for candidate in self._sources.values():
-            candidate.drop(self._told_until)
-        return Flow(self._channel, best, windows)
+            yield Flow(self._channel, name, windows, self._paces[name])
 
     def _rank(self, source: str) -> tuple[int, str]:
         known = source in self._order
@@ -122,4 +153,6 @@ def _added(channel: Channel, flows: Iterable[Flow]) -> Flow:
         else:
             start = max(start, sums[-1].end) if sums else start
             sums.append(Window(start, end, amount))
-    return Flow(channel, "+".join(sorted({flow.source for flow in told})), tuple(sums))
+    paces = [flow.pace for flow in told if flow.pace is not None]
+    source = "+".join(sorted({flow.source for flow in told}))
+    return Flow(channel, source, tuple(sums), max(paces, default=None))

@@ -12,8 +12,6 @@ from seedance_obs.flow import Window
 
 COVERED_RATIO = 0.9  # of a cell; what was observed of it stands for the rest
 WHOLE_RATIO = 1 - 1e-6
-POSSIBLE_RATIO = 1.05  # of its capacity is the most that a channel can have carried
-HELD_SECONDS = 1.0
 SILENT_SECONDS = 5.0  # of a loop of our own: from then on nothing is expected of it
 
 
@@ -32,36 +30,21 @@ class Track:
     Attributes:
         end: Until when it is observed; what is told again of the time before is dropped.
         length: The seconds of its last window.
-        capacity: The level that is full; None where it is not known.
     """
 
     __slots__ = (
-        *("_amounts", "_cell", "_covered", "_first", "_idle_since", "_silences"),
-        *("capacity", "end", "length"),
+        *("_amounts", "_cell", "_covered", "_first", "_silences"),
+        *("end", "length"),
     )
 
-    def __init__(self, cell_seconds: float, *, first: int, capacity: float | None = None) -> None:
+    def __init__(self, cell_seconds: float, *, first: int) -> None:
         self.end = -inf
         self.length = 0.0
-        self.capacity = capacity
         self._cell = cell_seconds
         self._first = first  # the number of the first cell held
         self._amounts: list[float] = []
         self._covered: list[float] = []  # seconds observed
-        self._idle_since: float | None = None  # nothing has passed since
         self._silences: list[tuple[float, float]] = []  # as far back as cells are held
-
-    @property
-    def settled_until(self) -> float:
-        """Until when no later window can change it.
-
-        A driver may update a counter less often than it is read. Then nothing seems to pass for a
-        while, and then more than can: that is laid over all of the idle time before, up to a
-        second.
-        """
-        if self._idle_since is None or self.capacity is None:
-            return self.end
-        return max(self._idle_since, self.end - HELD_SECONDS)
 
     def was_silent(self, start: float, end: float) -> bool:
         """Whether it told nothing of a stretch of time, nor of the seconds around it."""
@@ -79,10 +62,7 @@ class Track:
                 start = self.end
             elif start - self.end > SILENT_SECONDS:
                 self._silences.append((self.end, start))
-            since = start
-            if self.capacity is not None:
-                since = self._passed_since(start, end, amount, self.capacity)
-            self._lay(since, start, end, amount)
+            self._lay(start, end, amount)
             self.end = end
         if windows:
             self.length = windows[-1].seconds
@@ -105,32 +85,18 @@ class Track:
         while self._silences and self._silences[0][1] <= first * self._cell:
             del self._silences[0]
 
-    def _passed_since(self, start: float, end: float, amount: float, capacity: float) -> float:
-        """From when the amount of a window may have passed: its start, or in the idle time before.
-
-        An idle time that another window does not follow at once is over.
-        """
-        idle = self._idle_since if start == self.end else None
-        if amount <= 0:
-            self._idle_since = start if idle is None else idle
-            return start
-        self._idle_since = None
-        if idle is None or amount <= POSSIBLE_RATIO * capacity * (end - start):
-            return start
-        return max(idle, start - HELD_SECONDS)
-
-    def _lay(self, since: float, start: float, end: float, amount: float) -> None:
-        """Spread an amount over the time from `since` on, of which that from `start` was observed.
+    def _lay(self, start: float, end: float, amount: float) -> None:
+        """Spread an amount over the time that was observed.
 
         A window about as long as a cell, which reaches into two, is what nearly all are.
         """
         cell, held = self._cell, self._first
-        first, last = int(since / cell) - held, int(end / cell) - held
+        first, last = int(start / cell) - held, int(end / cell) - held
         if last >= len(self._amounts):
             more = [0.0] * (last + 1 - len(self._amounts))
             self._amounts += more
             self._covered += more
-        if last == first + 1 and first >= 0 and since == start:
+        if last == first + 1 and first >= 0:
             border = (last + held) * cell
             level = amount / (end - start)
             self._amounts[first] += (border - start) * level
@@ -138,7 +104,7 @@ class Track:
             self._covered[first] += border - start
             self._covered[last] += end - border
         else:
-            self._spread(self._amounts, since, end, amount)
+            self._spread(self._amounts, start, end, amount)
             self._spread(self._covered, start, end, end - start)
 
     def _spread(self, cells: list[float], start: float, end: float, value: float) -> None:

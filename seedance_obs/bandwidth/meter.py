@@ -16,6 +16,7 @@ LOST = 3.0
 SLICES = 15  # that a window of time slides by
 USUAL_OF = 9
 UNPACED = frozenset({"gpm", "dcgm", "throughput"})  # whose windows are longer than a tick
+UNLIMITED = frozenset({"sensor"})  # power passes its limit for moments
 ROUNDING = 1 - 1e-9  # so that exactly at a threshold is at it
 
 
@@ -24,12 +25,14 @@ class Meter:
 
     Every window counts in the total, which stays an int where amounts are. One that is more than
     three intervals long says nothing of bursts: mean, peak, busy and observed time leave it out.
+    None counts for more in them than can pass (`stepping.IMPOSSIBLE` times the capacity).
     `mean` and `peak` are over the last `window_seconds` of observed time, and up to a fifteenth
     more: whoever asks at least that often misses no burst, and whoever asks too sees the same.
 
     Args:
-        interval_seconds: between two ticks of the loop. Of sources that have none of ours their
-            own usual length counts, where that is longer.
+        interval_seconds: between two ticks of the loop. Of sources with a pace of their own that
+            counts where it is longer, and of those that know none the usual length of their
+            windows.
         window_seconds: what `mean` and `peak` are over.
     """
 
@@ -54,26 +57,40 @@ class Meter:
         return self._end
 
     def add(
-        self, windows: Sequence[Window], capacity: float | None, source: str = "counter"
-    ) -> None:
+        self,
+        windows: Sequence[Window],
+        capacity: float | None,
+        source: str = "counter",
+        *,
+        pace: float | None = None,
+    ) -> list[Window]:
         """Take windows that follow the ones before.
+
+        Returns those that have been judged by now: without what is too long to be, and with what
+        stood still and jumped laid over the time in between. The latest may be among the next.
 
         Args:
             windows: in order.
             capacity: the level that is full, as `ChannelReading` says; None if not known.
             source: who tells them, as `Flow` says.
+            pace: of that source, as `Flow` says.
         """
         if not windows:
-            return
+            return []
+        settled: list[Window] = []
         if source != self._source:
-            self._judge(self._steps.flush())
+            settled = self._steps.flush()
+            self._judge(settled)
             self._source, self._steps = source, Steps()
             self._lengths.clear()
         if capacity != self._capacity:
             self._capacity = capacity
             self._floors = () if capacity is None else _floors(capacity)
-        self._judge(self._steps.settle(self._timely(windows), capacity))
+        limit = None if source in UNLIMITED else capacity
+        more = self._steps.settle(self._timely(windows, pace), limit)
+        self._judge(more)
         self._end = windows[-1].end
+        return [*settled, *more]
 
     def reading(self) -> ChannelReading:
         """The channel now; what may still be part of a step is not judged yet."""
@@ -90,10 +107,11 @@ class Meter:
             late_seconds=self._late,
         )
 
-    def _timely(self, windows: Iterable[Window]) -> list[Window]:
+    def _timely(self, windows: Iterable[Window], pace: float | None) -> list[Window]:
         """Those that are short enough to be judged; all are added to what passed."""
-        timely, total, interval = [], self._total, self._interval
-        unpaced = self._source in UNPACED
+        timely, total = [], self._total
+        interval = max(self._interval, pace or 0.0)
+        unpaced = pace is None and self._source in UNPACED
         for window in windows:
             start, end, amount = window
             total += amount

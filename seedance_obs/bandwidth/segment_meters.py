@@ -9,7 +9,7 @@ for five seconds is left out, and the load is that of the others.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import floor
 
 from seedance_obs.bandwidth.contention import KEPT_SECONDS, SegmentMeter
@@ -17,7 +17,7 @@ from seedance_obs.bandwidth.grid import SILENT_SECONDS, Block, Key, Track
 from seedance_obs.bandwidth.loads import Holders, Load, SharedSegment, load_of
 from seedance_obs.bandwidth.reading import SegmentName, SegmentReading, TenantReading
 from seedance_obs.bandwidth.segment_windows import SegmentWindow, SegmentWindows
-from seedance_obs.flow import DIRECTIONS, Channel, Flow
+from seedance_obs.flow import DIRECTIONS, Flow
 
 PATIENCE_SECONDS = 30.0
 PATIENCE_WINDOWS = 3  # its own, of a member that tells more seldom
@@ -51,23 +51,14 @@ class SegmentMeters:
         self._lines: dict[SegmentName, _Line] = {}
         self._retired: dict[SegmentName, _Line] = {}
         self._tracks: dict[Key, Track] = {}
-        self._capacities: Mapping[Channel, float] = {}
         self._until: list[float] = []  # when each of the holders ended
         self._holders: list[Holders] = []
 
-    def follow(
-        self, segments: Iterable[SharedSegment], capacities: Mapping[Channel, float] | None = None
-    ) -> None:
+    def follow(self, segments: Iterable[SharedSegment]) -> None:
         """Meter these segments from now on; one that was metered before goes on where it was.
 
-        Args:
-            segments: All of them; what is left out is no longer told.
-            capacities: What each channel can carry, in its units per second, as far as known. A
-                counter that stands for a while and then jumps is seen through only with it.
+        What is left out is no longer told.
         """
-        self._capacities = capacities or {}
-        for key, track in self._tracks.items():
-            track.capacity = self._capacities.get(Channel(*key[:3]))
         before = {**self._retired, **self._lines}
         self._lines = {
             name: self._line(segment, name, before.pop(name, None))
@@ -123,24 +114,23 @@ class SegmentMeters:
         key = Key(*channel, via)
         if key not in self._tracks:
             first = floor((now - self._kept) / self._cell)
-            capacity = self._capacities.get(channel)
-            self._tracks[key] = Track(self._cell, first=first, capacity=capacity)
+            self._tracks[key] = Track(self._cell, first=first)
         return self._tracks[key]
 
     def _advance(self, line: "_Line", now: float) -> None:
-        until = floor(self._settled_until(line.load, now) / self._block_seconds)
+        until = floor(self._told_until(line.load, now) / self._block_seconds)
         oldest = floor((now - self._kept) / self._block_seconds)
         for number in range(max(line.closed + 1, oldest), until):
             self._close(line, number)
             line.closed = number
 
-    def _settled_until(self, load: Load, now: float) -> float:
+    def _told_until(self, load: Load, now: float) -> float:
         """Until when all that a load is made from has been told, but for what is silent."""
         until = now
         for key in load.keys(self._holders[-1]):
             track = self._tracks.get(key)
             if track is not None and now - track.end <= self._patience_with(key, track):
-                until = min(until, track.settled_until)
+                until = min(until, track.end)
         return until
 
     def _patience_with(self, key: Key, track: Track) -> float:

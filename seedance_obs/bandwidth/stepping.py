@@ -6,16 +6,13 @@ does: it cannot be, so what passed in it passed in the standing windows before i
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import inf
 
 from seedance_obs.flow import Window
 
 HELD_SECONDS = 1.25  # network drivers that write once a second are the slowest in use
 IMPOSSIBLE = 1.05  # of capacity: what headers and two clocks explain at most
-# A burst long enough to matter now and then spans two windows; a counter that stands never does.
-STEPS_PROVE = 30
-STEP_FROM = 0.01  # of capacity: a link's own chatter proves nothing
 TOUCHING_SECONDS = 0.001
 
 
@@ -23,25 +20,28 @@ class Steps:
     """Joins the steps of one counter with the time in which it stood.
 
     Windows of nothing are held back for up to `HELD_SECONDS`, since a step may follow. A step that
-    is impossible proves that the counter stands between steps, and so do `STEPS_PROVE` moves of
-    which each comes after it stood. From then on, until it moves twice in a row, each step counts
-    for the shortest time that was seen between two, and for as much more standing time as it needs
-    to be possible.
+    is impossible counts for as much of the time before it as it needs to be possible, and proves
+    that the counter stands between steps. From then on, until it moves twice in a row and can have,
+    each step counts for the shortest time that was seen between two.
+
+    Steps that are possible prove nothing, however many come: what bursts in time with the loop
+    looks alike.
     """
 
     def __init__(self) -> None:
-        self._held: deque[Window] = deque()
+        self._held: deque[Window] = deque()  # of nothing, but the first may be joined
         self._end = -inf
         self._moved = False  # since it has been watched without a gap
-        self._steps = 0  # since it last moved twice in a row
-        self._shortest = inf  # time between two of them
+        self._stood = -inf  # when the standing time began that is held
+        self._shortest = 0.0  # time between two steps, once it is known to stand
 
     def settle(self, windows: Iterable[Window], capacity: float | None) -> list[Window]:
         """Those windows, and those held so far, that can be judged now, in order.
 
         An impossible window at the very start, or after a gap, is left out with the standing ones
-        before it: what passed in it began to pass before anybody looked. Where the capacity is not
-        known nothing is impossible.
+        before it: what passed in it began to pass before anybody looked. One that stays impossible
+        with all that is held counts for what is possible. Where the capacity is not known nothing
+        is impossible.
         """
         limit = inf if capacity is None else capacity * IMPOSSIBLE
         settled: list[Window] = []
@@ -52,15 +52,20 @@ class Steps:
                 settled += self.flush()
             self._end = end
             if not amount:
-                held.append(window)
+                self._stand(window)
                 while held and end - held[0].start > HELD_SECONDS:
                     settled.append(held.popleft())
-            elif held:
+                continue
+            if amount > limit * (end - start):
                 settled += self._step(window, limit)
+            elif self._shortest and self._stands:
+                settled += self._joined(window, limit)
             else:
-                if self._moved or amount <= limit * (end - start):
-                    settled.append(window)
-                self._moved, self._steps, self._shortest = True, 0, inf
+                settled += held
+                held.clear()
+                settled.append(window)
+                self._shortest = 0.0
+            self._moved = True
         return settled
 
     def flush(self) -> list[Window]:
@@ -70,19 +75,45 @@ class Steps:
         self._moved = False
         return held
 
-    def _step(self, window: Window, limit: float) -> Iterator[Window]:
-        start, end, amount = window
-        held, most = self._held, limit * (end - start)
-        if amount > most and not self._moved:
+    @property
+    def _stands(self) -> bool:
+        return bool(self._held) and not self._held[-1].amount
+
+    def _stand(self, window: Window) -> None:
+        if not self._stands:
+            self._stood = window.start
+        self._held.append(window)
+
+    def _step(self, window: Window, limit: float) -> list[Window]:
+        """Settle what an impossible window leaves of the time before it, and hold what it takes.
+
+        The next one may need some of that, too: a counter that is written every 150 ms steps twice
+        in a row, and one that is written every 250 ms stands for one window after two.
+        """
+        held = self._held
+        if not self._moved:
             held.clear()
-        self._moved = True
-        if not held:
-            return
-        self._shortest = min(self._shortest, end - held[0].start)
-        self._steps += STEPS_PROVE if amount > most else amount > most * STEP_FROM
-        enough = self._shortest - TOUCHING_SECONDS if self._steps >= STEPS_PROVE else 0.0
+            return []
+        apart = [*held, window._replace(amount=limit * window.seconds)]
+        *settled, joined = self._joined(window, limit)
+        if joined.amount > limit * joined.seconds:
+            return apart
+        if joined.seconds > HELD_SECONDS:
+            return [*settled, joined]
+        held.append(joined)
+        return settled
+
+    def _joined(self, window: Window, limit: float) -> list[Window]:
+        """All that is held, and last a step with what it takes of that."""
+        start, end, amount = window
+        held = self._held
+        if self._stands:
+            since = max(self._stood, held[0].start)
+            self._shortest = min(self._shortest or inf, end - since)
+        enough = self._shortest - TOUCHING_SECONDS
         while held and (end - start < enough or amount > limit * (end - start)):
-            start = held.pop().start
-        yield from held
+            before = held.pop()
+            start, amount = before.start, amount + before.amount
+        settled = [*held, Window(start, end, amount)]
         held.clear()
-        yield Window(start, end, amount)
+        return settled

@@ -25,6 +25,8 @@ _FULL = (2**32 - 1, 2**64 - 1)
 _TIMES_CAPACITY = 4.0
 _BEYOND_ANY = 1e12  # bytes per second, where the capacity is not known
 
+_Told = tuple[str, str, float | None]  # source, direction and pace, as `Flow` has them
+
 
 class NicLoop:
     """Reads the counters of some adapters at each tick.
@@ -49,7 +51,7 @@ class NicLoop:
         self._lock = Lock()
         self._wanted: tuple[str, ...] = ()
         self._capacities: dict[str, float | None] = {}
-        self._windows: defaultdict[tuple[str, str, str], deque[Window]] = self._none()
+        self._windows: defaultdict[tuple[str, _Told], deque[Window]] = self._none()
 
     def watch(self, addresses: Iterable[str]) -> None:
         """From the next tick on read these adapters, by canonical PCI address, and no others."""
@@ -71,8 +73,8 @@ class NicLoop:
         with self._lock:
             self._capacities = {name: nic.capacity for name, nic in self._adapters.items()}
             for address, windows in found:
-                for source, direction, window in windows:
-                    self._windows[address, source, direction].append(window)
+                for told, window in windows:
+                    self._windows[address, told].append(window)
 
     def take(self) -> tuple[Flow, ...]:
         """The windows since the last call, by adapter, source and direction.
@@ -83,8 +85,8 @@ class NicLoop:
         with self._lock:
             taken, self._windows = self._windows, self._none()
         return tuple(
-            Flow(Channel(address, "network", direction), source, tuple(windows))
-            for (address, source, direction), windows in taken.items()
+            Flow(Channel(address, "network", direction), source, tuple(windows), pace)
+            for (address, (source, direction, pace)), windows in taken.items()
         )
 
     def capacity(self, address: str) -> float | None:
@@ -98,7 +100,7 @@ class NicLoop:
             adapter.close()
         self._adapters.clear()
 
-    def _none(self) -> defaultdict[tuple[str, str, str], deque[Window]]:
+    def _none(self) -> defaultdict[tuple[str, _Told], deque[Window]]:
         most = ceil(_KEPT_SECONDS / self._interval)
         return defaultdict(lambda: deque(maxlen=most))
 
@@ -121,7 +123,7 @@ class _Adapter:
     def capacity(self) -> float | None:
         return self._files.capacity
 
-    def read(self) -> list[tuple[str, str, Window]]:
+    def read(self) -> list[tuple[_Told, Window]]:
         now = self._monotonic()
         if now >= self._look_at:
             self._look(now)
@@ -135,7 +137,7 @@ class _Adapter:
                 self._look_at = min(self._look_at, now + _LOOK_AGAIN_SECONDS)
                 continue
             if window is not None:
-                found.append((counter.source, counter.direction, window))
+                found.append(((counter.source, counter.direction, opened.pace), window))
         return found
 
     def close(self) -> None:
@@ -165,7 +167,10 @@ class _Adapter:
 
 
 class _OpenCounter:
-    """The open files of one counter, and where its next window starts."""
+    """The open files of one counter, and where its next window starts.
+
+    `pace` is how long its windows are meant to be at most; None where a tick is.
+    """
 
     def __init__(self, counter: NicCounter, shortest: float, refresh_seconds: float) -> None:
         """Open the files.
@@ -176,6 +181,7 @@ class _OpenCounter:
         self._unit = counter.unit
         self._shortest = max(shortest, 0.75 * refresh_seconds)
         self._shortest_still = max(shortest, 1.5 * refresh_seconds)
+        self.pace = self._shortest_still if refresh_seconds else None
         self._start: tuple[float, list[int]] | None = None
         self._descriptors: list[int] = []
         try:

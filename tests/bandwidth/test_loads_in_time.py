@@ -181,31 +181,8 @@ def test_a_page_alone_tells_means_as_long_as_its_interval():
     assert tenants(node)["anna"].share == pytest.approx(2 / 3)
 
 
-def test_a_counter_that_stands_and_jumps_is_no_burst():
-    node = meters(SWITCH)
-    node.follow([SWITCH], {Channel(gpu, "pcie", "transmit"): FULL for gpu in (ONE, TWO)})
-    stepping = ([0.0] * 4 + [2.0 * FULL]) * 40
-    node.add(seen([flow(ONE, stepping)]), ANNA_AND_BERT, now=20.0)
-    assert reading(node).peak == pytest.approx(0.4 * FULL)
-    assert reading(node).busy_seconds[0.5] == 0
-    assert reading(node).mean == pytest.approx(0.4 * FULL)
-
-
-def test_a_counter_that_stands_while_flows_are_handed_over_is_no_burst():
-    node = meters(SWITCH)
-    node.follow([SWITCH], {Channel(gpu, "pcie", "transmit"): FULL for gpu in (ONE, TWO)})
-    told = seen([flow(ONE, ([0.0] * 6 + [2.8 * FULL]) * 30)], seconds=21)
-    for number in range(0, 210, 2):
-        part = [Flow(f.channel, f.source, f.windows[number : number + 2]) for f in told]
-        node.add(part, ANNA_AND_BERT, now=(number + 2) / 10)
-    assert reading(node).peak == pytest.approx(0.4 * FULL)
-    assert reading(node).mean == pytest.approx(0.4 * FULL)
-    assert reading(node).observed_seconds >= 19
-
-
 def test_a_burst_that_a_link_can_carry_is_a_burst():
     node = meters(SWITCH)
-    node.follow([SWITCH], {Channel(gpu, "pcie", "transmit"): FULL for gpu in (ONE, TWO)})
     node.add(seen([flow(ONE, ([0.0] * 4 + [FULL]) * 40)]), ANNA_AND_BERT, now=20.0)
     assert reading(node).busy_seconds[0.95] == pytest.approx(reading(node).observed_seconds / 5)
 

@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
+from seedance_obs.sources.nvml.fast import FastReader
 from seedance_obs.sources.nvml.fast_threads import next_due
 from seedance_obs.sources.nvml.flow_store import ROOM
 from seedance_obs.sources.nvml.library import GPU_IS_LOST, NO_PERMISSION, UNKNOWN, NvmlError
+from seedance_obs.sources.nvml.wrapping import Unwrapped
 from tests.nvml.fast_driver import (
     FIELDS,
     GPM,
@@ -73,9 +75,52 @@ def test_a_counter_that_wraps_goes_on_and_one_that_began_again_is_silent_once(dr
     assert flows["nvlink", "transmit", "counter"] == [(0.1, 2048)]
 
 
+@pytest.mark.parametrize("glitch", [0, 2**32 - 1, 2**64 - 1])
+@pytest.mark.parametrize(
+    ("code", "base", "unit"),
+    [(PCIE_TX, 3 * 10**9, 1), (PCIE_TX, 10**12, 1), (NVLINK_TX, 5 * 10**12, 1024)],
+)
+def test_one_reading_that_cannot_be_costs_its_own_time_and_adds_nothing(
+    driver, clock, glitch, code, base, unit
+):
+    fast = fast_reader(driver, clock)
+    for tick in range(20):
+        driver.fields[code] = glitch if tick == 9 else base + 1000 * tick
+        fast.tick()
+        clock.advance(0.1)
+    medium = "pcie" if code == PCIE_TX else "nvlink"
+    windows = told(fast.take())[medium, "transmit", "counter"]
+    assert set(windows) == {(0.1, 1000 * unit)}
+    assert len(windows) >= 16, "two windows lie at the reading, and one more may begin anew"
+
+
+def test_a_young_counter_that_reads_zero_for_a_moment_does_not_count_its_life_again(driver, clock):
+    fast = fast_reader(driver, clock)
+    for tick in range(6):
+        driver.fields[NVLINK_TX] = 0 if tick == 3 else 10**6 + tick
+        fast.tick()
+        clock.advance(0.1)
+    assert told(fast.take())["nvlink", "transmit", "counter"] == [(0.1, 1024)] * 3
+
+
+def test_a_tick_that_follows_a_late_one_too_soon_is_left_to_the_next(driver, clock):
+    """A driver that writes its counter every 20 ms would seem to burst."""
+    fast = fast_reader(driver, clock)
+    driver.answers[POWER, "gpu0"] = 100_000
+    for after in (0.0, 0.1, 0.199, 0.001, 0.1, 0.06):
+        clock.advance(after)
+        driver.fields[PCIE_TX] += round(after * 10**6)
+        fast.tick()
+    flows = told(fast.take())
+    lengths = [0.1, 0.199, 0.101, 0.06]
+    assert flows[SENT] == [(length, length * 10**6) for length in lengths]
+    assert [seconds for seconds, _ in flows["power", "", "sensor"]] == lengths
+
+
 def test_a_refused_field_is_not_asked_again_until_the_board_is_described_anew(driver, clock):
     fast = fast_reader(driver, clock)
     fast.tick()
+    clock.advance(0.1)
     fast.tick()
     assert [len(codes) for codes in driver.asked(FIELDS)] == [5, 2]
     clock.advance(0.1)
@@ -83,7 +128,7 @@ def test_a_refused_field_is_not_asked_again_until_the_board_is_described_anew(dr
     fast.watch([board()])
     fast.tick()
     assert len(driver.asked(FIELDS)[-1]) == 5
-    assert told(fast.take())[SENT] == [(0.1, 10)], "what was known goes on"
+    assert told(fast.take())[SENT] == [(0.1, 0), (0.1, 10)], "what was known goes on"
 
 
 def test_a_driver_that_does_not_know_power_of_this_moment_is_asked_for_its_mean(driver, clock):
@@ -122,6 +167,21 @@ def test_gpm_tells_rates_and_memory_beside_the_counters(driver, clock):
     assert flows["nvlink", "transmit", "gpm"] == [(0.2, 1.4 * MIB)]
     assert flows["nvlink", "receive", "gpm"] == [(0.2, 1.6 * MIB)]
     assert flows["hbm", "", "gpm"] == [(0.2, 0.05)]
+
+
+@pytest.mark.parametrize(
+    ("interval", "pace"), [(0.05, 0.15), (0.1, 0.2), (0.11, 0.11), (0.2, 0.2), (1.0, 1.0)]
+)
+def test_flows_by_gpm_say_how_long_their_windows_are_meant_to_be(driver, clock, interval, pace):
+    driver.metrics = {20: 1.0, 10: 5.0}
+    fast = FastReader(driver, interval_seconds=interval, monotonic=clock, unwrapped=Unwrapped())
+    fast.watch([board()])
+    for _ in range(9):
+        fast.tick()
+        clock.advance(interval)
+    paces = {(flow.channel.medium, flow.source): flow.pace for flow in fast.take()}
+    assert paces["pcie", "gpm"] == paces["hbm", "gpm"] == pytest.approx(pace)
+    assert paces["pcie", "counter"] is None
 
 
 def test_gpm_is_sampled_no_oftener_than_its_counters_are_refreshed(driver, clock):

@@ -128,7 +128,7 @@ def test_the_fast_loop_reads_the_real_binding(
     assert flows[("pcie", "transmit"), "counter"].windows == (Window(start, end, 1000),)
     assert flows[("nvlink", "transmit"), "counter"].windows == (Window(start, end, 2048),)
     assert flows[("pcie", "transmit"), "gpm"] == Flow(
-        Channel(uuid, "pcie", "transmit"), "gpm", (Window(start, end, 3.0 * MIB),)
+        Channel(uuid, "pcie", "transmit"), "gpm", (Window(start, end, 3.0 * MIB),), pace=0.2
     )
     assert flows[("hbm", ""), "gpm"].windows == (Window(start, end, 0.25 * 0.25),)
     assert flows[("power", ""), "sensor"].windows[0].level > 60.0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from seedance_obs.flow import Window
+from seedance_obs.bandwidth.meter import Meter
+from seedance_obs.flow import Channel, Window
 from seedance_obs.sources.nics import LOOK_SECONDS, NicLoop
 from tests.no_descriptors import no_descriptors
 from tests.sources.nic_tree import NIC, NicTree
@@ -217,6 +218,26 @@ def test_a_counter_refreshed_once_a_second_makes_windows_from_change_to_change(
     found = ticking.windows()
     assert found["ethernet", "transmit"] == [(1.0, GIGABYTE)] * 4
     assert found["ethernet", "receive"] == [(1.5, 0.0)] * 2
+
+
+def test_an_adapter_that_is_told_once_a_second_is_judged_and_not_lost(
+    ticking: Ticking, nic: NicTree
+) -> None:
+    (nic.device / "driver").symlink_to("../../../../bus/pci/drivers/bnxt_en")
+    meters: dict[Channel, Meter] = {}
+    for tenth in range(301):
+        nic.ethernet(tenth // 10 * GIGABYTE, 0)
+        ticking.tick()
+        for flow in ticking.loop.take():
+            meter = meters.setdefault(
+                flow.channel, Meter(interval_seconds=0.1, window_seconds=15.0)
+            )
+            meter.add(flow.windows, 10 * GIGABYTE, flow.source, pace=flow.pace)
+    for meter, level in zip(meters.values(), (GIGABYTE, 0), strict=True):
+        reading = meter.reading()
+        assert (reading.mean, reading.peak) == (pytest.approx(level), pytest.approx(level))
+        assert reading.observed_seconds == pytest.approx(30, abs=3)
+        assert reading.late_seconds == 0
 
 
 def test_a_part_that_is_refreshed_at_other_times_does_not_make_a_burst_of_the_rest(

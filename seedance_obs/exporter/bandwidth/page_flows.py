@@ -8,6 +8,8 @@ from seedance_obs.sources.readings import SourceSnapshot
 QUANTITIES = {
     "pcie_transmit_bytes_per_second": ("pcie", "transmit"),
     "pcie_receive_bytes_per_second": ("pcie", "receive"),
+    "nvlink_transmit_bytes_per_second": ("nvlink", "transmit"),
+    "nvlink_receive_bytes_per_second": ("nvlink", "receive"),
     "dram_active_ratio": ("hbm", ""),
 }
 LONGEST_SECONDS = 60.0  # a mean of longer ago says nothing of the time in between

@@ -142,7 +142,8 @@ class BandwidthWatch:
             self.view = self._as_view(now)
 
     def _believed(self, told: Iterable[Flow], of_nics: Sequence[Flow], now: float) -> list[Flow]:
-        """The flows that are believed, added up; those of adapters by protocol."""
+        """The flows that are believed, as meters judge them; those of adapters by protocol."""
+        believed: list[Flow] = []
         chosen = self._choice.choose((*told, *of_nics), now)
         for flow in chosen:
             meter = self._meters.get(flow.channel)
@@ -150,9 +151,12 @@ class BandwidthWatch:
                 meter = self._meters[flow.channel] = Meter(
                     interval_seconds=self._interval_seconds, window_seconds=self._window_seconds
                 )
-            meter.add(flow.windows, self._capacities.get(flow.channel), flow.source)
+            capacity = self._capacities.get(flow.channel)
+            settled = meter.add(flow.windows, capacity, flow.source, pace=flow.pace)
             self._lengths[flow.channel] = flow.windows[-1].seconds
-        return [*(flow for flow in chosen if flow.channel.medium != "network"), *of_nics]
+            if flow.channel.medium != "network":
+                believed.append(replace(flow, windows=tuple(settled)))
+        return [*believed, *of_nics]
 
     def _follow(self, gpus: Sequence[LocatedGpu], topology: Topology) -> None:
         """Go by what the node is now: its segments, the adapters near its GPUs, capacities."""
@@ -170,7 +174,7 @@ class BandwidthWatch:
             }
             shared = segments(topology, nic_capacities=of_nics)
             self._members = {(each.kind, each.name): self._gpus_of(each) for each in shared}
-            self._segments.follow(_with_capacity(shared), found)
+            self._segments.follow(_with_capacity(shared))
             self._capacities, self._laid_out = found, topology
 
     def _gpus_of(self, segment: Segment) -> Sequence[str]:

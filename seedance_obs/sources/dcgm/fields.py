@@ -3,9 +3,9 @@
 A family is named by whatever its row in the exporter's CSV says, so the same field appears as
 the classic name (asked for in `exporters/dcgm-counters.csv`), as the name DCGM 4.6 renamed it to,
 as a 1.x name (`dcgm_...`), or as one of the base-unit fields that DCGM 4.7 put beside the classic
-ones. What is deliberately not here: NVLink bandwidth (its unit differs between versions) and
+ones. What is deliberately not here: `NVLINK_BANDWIDTH_*` (its unit differs between versions) and
 `PCIE_TX/RX_THROUGHPUT` (deprecated; a rate in KB or a count, by version). The `TYPE` line of a
-page is never consulted: PCIe bytes were typed counter for years and are rates.
+page is never consulted: the bytes of PCIe and NVLink were typed counter for years and are rates.
 """
 
 from collections.abc import Callable
@@ -226,6 +226,18 @@ FIELDS = (
         float,
         f"{P}PCIE_RX_BYTES",
         "dcgm_fi_prof_pcie_rx_bytes",
+    ),
+    _whole(
+        "nvlink_transmit_bytes_per_second",
+        float,
+        f"{P}NVLINK_TX_BYTES",
+        "dcgm_fi_prof_nvlink_tx_bytes",
+    ),
+    _whole(
+        "nvlink_receive_bytes_per_second",
+        float,
+        f"{P}NVLINK_RX_BYTES",
+        "dcgm_fi_prof_nvlink_rx_bytes",
     ),
 )
 

@@ -148,11 +148,21 @@ class FastReader:
             self._boards[board.uuid].renew(board)
 
     def _open(self, board: Board) -> _FastBoard:
-        store, monotonic = self._store, self._monotonic
         fields = FastFields(
-            board, self._library, store=store, unwrapped=self.unwrapped, monotonic=monotonic
+            board,
+            self._library,
+            store=self._store,
+            unwrapped=self.unwrapped,
+            interval_seconds=self.interval_seconds,
+            monotonic=self._monotonic,
         )
-        gpm = FastGpm(board, self._library, store=store, monotonic=monotonic)
+        gpm = FastGpm(
+            board,
+            self._library,
+            store=self._store,
+            interval_seconds=self.interval_seconds,
+            monotonic=self._monotonic,
+        )
         return _FastBoard(board, fields, gpm)
 
     def _without_pcie(self) -> list[Board]:

@@ -10,10 +10,13 @@ from seedance_obs.sources.nvml.board import Board
 from seedance_obs.sources.nvml.flow_store import FlowStore
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
 from seedance_obs.sources.nvml.reads import ALL_LINKS
-from seedance_obs.sources.nvml.wrapping import Unwrapped
+from seedance_obs.sources.nvml.wrapping import BEYOND_PCIE, Unwrapped
 
 _KIBI = 1024
 _MILLI = 1e-3
+# A driver that writes a counter every 20 ms shows in 1 ms nothing, or twenty times what passed.
+_SHORTEST = 0.5  # of an interval: what is read sooner than that is left to the next tick
+_BEYOND_ANY = {"pcie": BEYOND_PCIE, "nvlink": 4e12}  # bytes per second; no link reaches it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +45,10 @@ class FastFields:
     """The counters and the power of one board, in windows from one reading to the next.
 
     What the driver refuses is not asked for until the board is described anew. A counter that went
-    back has begun again, and gives no window. Power counts as what it now is since the reading
-    before; where a driver does not know it of this moment, that is a mean over up to a second.
+    back, or on by more than can pass, gives no window, and the next one begins anew: readings of 0
+    and of all ones happen, of counters that go on as if nothing had been. Power counts as what it
+    now is since the reading before; where a driver does not know it of this moment, that is a mean
+    over up to a second.
     """
 
     name = "field_values"
@@ -55,12 +60,15 @@ class FastFields:
         *,
         store: FlowStore,
         unwrapped: Unwrapped,
+        interval_seconds: float,
         monotonic: Callable[[], float],
     ) -> None:
         self._library = library
         self._store = store
         self._unwrapped = unwrapped
+        self._shortest = _SHORTEST * interval_seconds
         self._monotonic = monotonic
+        self._read_at: float | None = None
         self._channels = {
             field: Channel(board.uuid, field.medium, field.direction) for field in FIELDS
         }
@@ -76,6 +84,7 @@ class FastFields:
     def forget(self) -> None:
         """Let no window begin before the next reading."""
         self._last.clear()
+        self._read_at = None
 
     @property
     def has_pcie(self) -> bool:
@@ -83,21 +92,28 @@ class FastFields:
         return any(field in self._asked for field in PCIE_FIELDS)
 
     def read(self) -> None:
-        """Ask, and store what has passed since the time before.
+        """Ask if it is time to, and store what has passed since the time before.
 
         Raises:
             NvmlError: the driver failed.
         """
+        now = self._monotonic()
+        if self._read_at is not None and now - self._read_at < self._shortest:
+            return
         if self._asked:
             with self._unwrapped.lock:
                 values = self._ask()
-                at = self._monotonic()
+                now = self._monotonic()
                 for field, value in values:
-                    if field.wraps:
-                        value = self._unwrapped.total(self._board.uuid, field.wraps, int(value))
-                    self._take(field, value, at)
+                    self._take(field, self._unwrap(field, value, now), now)
         if self._power_usage:
             self._read_power_usage()
+        self._read_at = now
+
+    def _unwrap(self, field: _Field, value: float, at: float) -> float | None:
+        if not field.wraps:
+            return value
+        return self._unwrapped.total(self._board.uuid, field.wraps, int(value), at)
 
     def _ask(self) -> list[tuple[_Field, float]]:
         codes = [field.code for field in self._asked]
@@ -138,8 +154,10 @@ class FastFields:
         if isinstance(answer, int | float):
             self._take(POWER, answer, self._monotonic())
 
-    def _take(self, field: _Field, value: float, at: float) -> None:
-        before = self._last.get(field)
+    def _take(self, field: _Field, value: float | None, at: float) -> None:
+        before = self._last.pop(field, None)
+        if value is None:
+            return
         self._last[field] = at, value
         if before is None or at <= before[0]:
             return
@@ -148,8 +166,15 @@ class FastFields:
             watts = value * field.unit
             if QUANTITIES["power_watts"].admits(watts):
                 self._keep(field, "sensor", Window(start, at, watts * (at - start)))
-        elif value >= earlier:
-            self._keep(field, "counter", Window(start, at, (value - earlier) * field.unit))
+            return
+        window = Window(start, at, (value - earlier) * field.unit)
+        if window.amount < 0:
+            if not value:
+                del self._last[field]
+        elif window.amount <= _BEYOND_ANY[field.medium] * (at - start):
+            self._keep(field, "counter", window)
+        else:
+            del self._last[field]
 
     def _keep(self, field: _Field, source: str, window: Window) -> None:
         self._store.add(self._channels[field], source, window)

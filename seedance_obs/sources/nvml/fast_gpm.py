@@ -1,6 +1,7 @@
 """What the fast loop reads by GPM of a board that has it: links and memory, in hardware means."""
 
 from collections.abc import Callable
+from math import ceil
 
 from seedance_obs.flow import Channel, Window
 from seedance_obs.quantities import QUANTITIES
@@ -12,6 +13,7 @@ from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary
 
 METRICS = (*TRAFFIC_METRICS, DRAM_BUSY)
 _PERCENT = 0.01
+_EARLY = 1e-6  # of a tick: what rounding may take from a pace of whole ticks
 _FUNCTION = "nvmlGpmMetricsGet"
 _REFUSALS = (*NEVER_AGAIN, *LASTING[_FUNCTION])
 _RATE = QUANTITIES["pcie_transmit_bytes_per_second"]  # for NVLink too: it says what can be true
@@ -33,12 +35,15 @@ class FastGpm:
         library: NvmlLibrary,
         *,
         store: FlowStore,
+        interval_seconds: float,
         monotonic: Callable[[], float],
     ) -> None:
         self._board = board
         self._library = library
         self._store = store
         self._monotonic = monotonic
+        ticks = ceil(SHORTEST_SECONDS / interval_seconds - _EARLY)
+        self._pace = ticks * interval_seconds
         self._channels = [Channel(board.uuid, *place) for place in TRAFFIC_METRICS.values()]
         self._memory = Channel(board.uuid, "hbm")
         self._last: float | None = None
@@ -79,7 +84,10 @@ class FastGpm:
         seconds = end - start
         for channel, rate in zip(self._channels, rates, strict=False):
             if isinstance(rate, int | float) and _RATE.admits(rate * MIB):
-                self._store.add(channel, "gpm", Window(start, end, rate * MIB * seconds))
+                self._tell(channel, Window(start, end, rate * MIB * seconds))
                 self.has_pcie = self.has_pcie or channel.medium == "pcie"
         if isinstance(busy, int | float) and _RATIO.admits(busy * _PERCENT):
-            self._store.add(self._memory, "gpm", Window(start, end, busy * _PERCENT * seconds))
+            self._tell(self._memory, Window(start, end, busy * _PERCENT * seconds))
+
+    def _tell(self, channel: Channel, window: Window) -> None:
+        self._store.add(channel, "gpm", window, pace=self._pace)

@@ -7,6 +7,8 @@ from seedance_obs.flow import Channel, Flow, Window
 
 ROOM = 600  # windows of one channel from one source: a minute, ten times a second
 
+_Told = tuple[Channel, str, float | None]  # of whom, by whom, and at which pace
+
 
 class FlowStore:
     """Gathers windows in one thread and gives them away in another.
@@ -17,15 +19,18 @@ class FlowStore:
     def __init__(self, *, room: int = ROOM) -> None:
         self._room = room
         self._lock = threading.Lock()
-        self._waiting: dict[tuple[Channel, str], deque[Window]] = {}
+        self._waiting: dict[_Told, deque[Window]] = {}
         self._dropped = 0
 
-    def add(self, channel: Channel, source: str, window: Window) -> None:
-        """Keep a window, the newest of its channel and source."""
+    def add(
+        self, channel: Channel, source: str, window: Window, *, pace: float | None = None
+    ) -> None:
+        """Keep a window, the newest of its channel and source; `pace` is that of its flow."""
+        told = channel, source, pace
         with self._lock:
-            windows = self._waiting.get((channel, source))
+            windows = self._waiting.get(told)
             if windows is None:
-                windows = self._waiting[channel, source] = deque(maxlen=self._room)
+                windows = self._waiting[told] = deque(maxlen=self._room)
             self._dropped += len(windows) == self._room
             windows.append(window)
 
@@ -34,7 +39,8 @@ class FlowStore:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         return tuple(
-            Flow(channel, source, tuple(windows)) for (channel, source), windows in waiting.items()
+            Flow(channel, source, tuple(windows), pace)
+            for (channel, source, pace), windows in waiting.items()
         )
 
     def take_dropped(self) -> int:

@@ -227,7 +227,9 @@ class NvmlReader:
             values = dict(self._calls.values(board, COUNTER_READS))
             at = self._monotonic()
             for name in values.keys() & set(WRAPPING):
-                values[name] = self._unwrapped.total(board.uuid, name, int(values[name]))
+                total = self._unwrapped.total(board.uuid, name, int(values.pop(name)), at)
+                if total is not None:
+                    values[name] = total
         for name in values.keys() & set(WRAPPING):
             rate = self._rates.per_second(board.uuid, name, values[name], at)
             if rate is not None:

@@ -38,14 +38,20 @@ class SimulatedPage:
 class FastNode:
     """Goes on second by second; times are seconds since the machine's epoch."""
 
-    def __init__(self, machine: Machine, root: Path, *, start: float, page: bool) -> None:
+    def __init__(
+        self, machine: Machine, root: Path, *, start: float, page: bool, updated: float
+    ) -> None:
         self.now = start
         self._machine, self._root = machine, root
 
         def clock() -> float:
             return self.now
 
-        self._driver = LibrarySource(SimNvml(machine, clock), clock, fast_seconds=1 / TICKS)
+        self._driver = LibrarySource(
+            SimNvml(machine, lambda: self.now // updated * updated if updated else self.now),
+            clock,
+            fast_seconds=1 / TICKS,
+        )
         self.node = Node(
             NodeSettings(node_root=str(root)),
             [self._driver, *([SimulatedPage(machine, clock)] if page else [])],
@@ -75,12 +81,20 @@ class FastNode:
 
 @contextmanager
 def fast_node(
-    machine: Machine, root: Path, *, start: float = 0.0, page: bool = False
+    machine: Machine,
+    root: Path,
+    *,
+    start: float = 0.0,
+    page: bool = False,
+    updated: float = 0.0,
 ) -> Iterator[FastNode]:
-    """A node of a machine below a folder, first seen at `start`."""
+    """A node of a machine below a folder, first seen at `start`.
+
+    Its driver brings its counters up to date only every `updated` seconds, unless that is 0.
+    """
     write_sysfs(machine, root)
     write_proc(machine, root, 0.0, epoch_unix=EPOCH_UNIX)
-    node = FastNode(machine, root, start=start, page=page)
+    node = FastNode(machine, root, start=start, page=page, updated=updated)
     node.poll()
     node.node.assemble()
     try:

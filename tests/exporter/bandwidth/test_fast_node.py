@@ -84,6 +84,19 @@ def test_each_link_tells_every_byte_and_its_bursts(two_tenants, tmp_path):
     assert (idle.total, idle.peak) == (0, 0)
 
 
+def test_a_driver_that_seldom_updates_its_counters_makes_no_bursts(two_tenants, tmp_path):
+    """A counter that stands for half a second and then jumps says no more than its mean."""
+    steady = replace(two_tenants.workloads[1], index=0)
+    machine = replace(two_tenants, workloads=(steady,))
+    with fast_node(machine, tmp_path, updated=0.5) as node:
+        node.pass_seconds(SECONDS)
+        view, segments, _ = readings(node)
+    link = view.channels[Channel(machine.gpu_uuid(1), "pcie", "receive")]
+    for seen in (link, segments[UPLINK]):
+        assert seen.peak == pytest.approx(STEADY, rel=1e-2)
+        assert seen.busy_seconds[0.5] == 0
+
+
 def test_what_an_adapter_moves_for_gpus_counts_once(tmp_path):
     """GPUDirect: the bytes are on the GPU's link too, and must not make the uplink look fuller."""
     training = Workload(0, "train", "vision", "training", (Held(0),), ((1.0, 1.0),), 1000)

@@ -4,7 +4,10 @@ import pytest
 
 from seedance_obs.exporter.bandwidth.page_flows import PageFlows
 from seedance_obs.flow import Channel, Window
+from seedance_obs.sources.dcgm.page import read_page
 from seedance_obs.sources.readings import GpuReadings, SourceSnapshot
+
+UUID = "GPU-11111111-2222-3333-4444-555555555555"
 
 
 def page(at: float, **values: float) -> SourceSnapshot:
@@ -19,6 +22,20 @@ def test_a_gauge_is_the_mean_of_the_time_since_the_page_before():
     assert windows == {
         Channel("G0", "hbm"): ("dcgm", (Window(100.0, 110.0, 2.5),)),
         Channel("G0", "pcie", "receive"): ("dcgm", (Window(100.0, 110.0, 2e10),)),
+    }
+
+
+def test_nodes_of_dcgm_alone_have_nvlinks_too():
+    flows = PageFlows()
+    text = "".join(
+        f'DCGM_FI_PROF_NVLINK_{way}_BYTES{{gpu="0",UUID="{UUID}"}} {rate}\n'
+        for way, rate in (("TX", 3_000_000_000), ("RX", 1_000_000_000))
+    )
+    for at in (100.0, 110.0):
+        told = flows.of(read_page(text, taken_at=at))
+    assert {flow.channel: flow.windows for flow in told} == {
+        Channel(UUID, "nvlink", "transmit"): (Window(100.0, 110.0, 3e10),),
+        Channel(UUID, "nvlink", "receive"): (Window(100.0, 110.0, 1e10),),
     }
 
 
