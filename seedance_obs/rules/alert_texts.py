@@ -47,7 +47,7 @@ def texts(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
         named = set(_LABEL.findall(text))
         if name == "description" and not _VALUE.search(text):
             yield rule.finding("the description does not say the value: {{ $value }}", part=part)
-        devices = None if labels is None else labels - {"job"}
+        devices = None if labels is None else labels - {"cluster", "job"}
         if devices is None or "instance" in devices:
             if "instance" not in named:
                 yield rule.finding(

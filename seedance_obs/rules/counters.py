@@ -28,10 +28,10 @@ def wrong_functions(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
             if not isinstance(each, Selector):
                 continue
             kind = known.type_of(each.name)
-            if name in OF_COUNTERS and each.name in known.recorded:
+            if name in OF_COUNTERS and each.name in known.recorded and not kind:
                 yield rule.finding(
-                    f"{name}() of {each.name}, which a rule records: its restarts cannot be "
-                    "told any more; record the rate",
+                    f"{name}() of {each.name}, which a rule computes: the restarts in it cannot "
+                    "be told any more; record the rate",
                     word=each.name,
                 )
             if name in OF_COUNTERS and kind == "gauge":
@@ -44,31 +44,22 @@ def wrong_functions(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
                 )
 
 
-def unseen_births(rule: Rule, _known: KnownSeries) -> Iterator[Finding]:
+def unseen_births(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
     """increase() of a counter that is born by its first event, which it does not see.
 
     So does rate() where it is compared to zero; where it is compared to a number of events in a
     time, the first of them hardly matters.
     """
-    seen = _births(rule.tree)
+    calls = [*_calls(rule.tree, frozenset({"increase"}))]
     for node in walk(rule.tree):
-        if not isinstance(node, Binary) or node.operator not in _COMPARISONS:
-            continue
-        if Literal(0) in node.parts:
-            yield from _unseen(rule, node, ("irate", "rate"), seen)
-    yield from _unseen(rule, rule.tree, ("increase",), seen)
-
-
-def _unseen(
-    rule: Rule, node: Node, functions: tuple[str, ...], seen: set[Selector]
-) -> Iterator[Finding]:
-    for call in walk(node):
-        if not isinstance(call, Call) or call.function not in functions:
-            continue
+        if isinstance(node, Binary) and node.operator in _COMPARISONS and Literal(0) in node.parts:
+            calls += _calls(node, frozenset({"irate", "rate"}))
+    seen = _births(rule.tree)
+    for call in calls:
         for each in _over(call):
-            if not isinstance(each, Selector) or each.name not in BORN_BY_AN_EVENT:
+            if not isinstance(each, Selector) or _plain(each) in seen:
                 continue
-            if _plain(each) not in seen:
+            if known.source_of(each.name) in BORN_BY_AN_EVENT:
                 yield rule.finding(
                     f"{each.name} is born by its first event, which {call.function}() does not "
                     "see: add `or (x unless x offset RANGE) > 0` with the same labels",
@@ -76,16 +67,24 @@ def _unseen(
                 )
 
 
+def _calls(tree: Node, functions: frozenset[str]) -> Iterator[Call]:
+    for node in walk(tree):
+        if isinstance(node, Call) and node.function in functions:
+            yield node
+
+
 def _births(tree: Node) -> set[Selector]:
-    """Of what the tree has an `x unless x offset RANGE`, series by series.
+    """Of what the tree has `x unless x offset RANGE` or `x - (x offset RANGE or 0 * x)`.
 
     Between sums a birth does not show, where the sum had another series before.
     """
     births: set[Selector] = set()
     for node in walk(tree):
-        if isinstance(node, Binary) and node.operator == "unless":
+        if isinstance(node, Binary) and node.operator in ("unless", "-"):
             new = {_plain(each) for each in _not_summed(node.left) if not each.offset}
             old = {_plain(each) for each in _not_summed(node.right) if each.offset > 0}
+            if node.operator == "-":
+                old &= {_plain(each) for each in _not_summed(node.right) if not each.offset}
             births |= new & old
     return births
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.errors import UsageError
+from seedance_obs.rules.expression import Aggregation, Node, Selector
 from seedance_obs.rules.rule_file import Rule
 
 # Neither ours nor recorded: what Prometheus writes about targets and alerts, and demand, which only
@@ -33,7 +34,7 @@ BORN_BY_AN_EVENT = frozenset(
         "seedance_readings_dropped_total",  # by reason
     }
 )
-TARGET_LABELS = frozenset({"instance", "job"})
+TARGET_LABELS = frozenset({"cluster", "instance", "job"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,25 @@ class KnownSeries:
         """Whether a rule may use it."""
         return name in self.scraped or name in self.recorded
 
+    def source_of(self, name: str) -> str:
+        """The scraped series that a name stands for: itself, or what a rule takes the max of.
+
+        Empty where a rule computes it otherwise, or it is not known. A sum is no longer a counter:
+        it falls when one of its parts begins anew, and by no more than that part had.
+        """
+        for _ in range(10):
+            if name in self.scraped:
+                return name
+            sources = {_taken(rule.tree) for rule in self.recorded.get(name, ())}
+            if len(sources) != 1:
+                return ""
+            (name,) = sources
+        return ""
+
     def type_of(self, name: str) -> str:
         """Its type by the contract; empty where that is not known."""
-        return self.scraped[name].type if name in self.scraped else ""
+        source = self.source_of(name)
+        return self.scraped[source].type if source else ""
 
     def with_recorded(self, rules: Iterable[Rule]) -> "KnownSeries":
         """The same and what rules record."""
@@ -67,6 +84,12 @@ class KnownSeries:
             if not rule.alert:
                 recorded[rule.name] = (*recorded.get(rule.name, ()), rule)
         return KnownSeries(self.scraped, recorded)
+
+
+def _taken(tree: Node) -> str:
+    while isinstance(tree, Aggregation) and tree.operator in ("max", "min"):
+        tree = tree.inner
+    return tree.name if isinstance(tree, Selector) else ""
 
 
 def read_contract(folder: Path) -> KnownSeries:

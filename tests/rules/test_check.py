@@ -134,7 +134,7 @@ QUERIES: dict[str, tuple[str, str, str]] = {
     ),
     "rate of what a rule records": (
         "increase(cluster:seedance_gpus_seen:sum[5m])",
-        "which a rule records",
+        "which a rule computes",
         "max_over_time(cluster:seedance_gpus_seen:sum[5m])",
     ),
     "the first event of a counter": (
@@ -151,6 +151,11 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         f"increase({XID}[10m]) > 0 or (sum({XID}) unless sum({XID} offset 10m))",
         "is born by its first event",
         f"increase({XID}[10m]) > 0 or (-{XID} unless -({XID} offset 10m))",
+    ),
+    "a birth that is subtracted to nothing": (
+        f"increase({XID}[10m]) > 0 or {XID} - {XID} offset 10m > 0",
+        "is born by its first event",
+        f"increase({XID}[10m]) > 0 or {XID} - ({XID} offset 10m or 0 * {XID}) > 0",
     ),
     "a rate above zero": (
         f"rate({XID}[10m]) > 0",
@@ -220,6 +225,19 @@ def test_a_recorded_divisor_passes_if_it_is_guarded_where_it_is_recorded(folder:
     assert sentences(folder, guarded, divided) == []
 
 
+def test_the_max_of_a_counter_by_what_names_it_is_a_counter_that_is_born_as_it_is(
+    folder: Path,
+) -> None:
+    most = {"record": "xid:max", "expr": f"max by (instance, gpu_uuid, xid) ({XID})"}
+    blind = {"record": "b", "expr": "increase(xid:max[10m])"}
+    sees = {"record": "b", "expr": "increase(xid:max[10m]) or xid:max unless xid:max offset 10m"}
+    assert sentences(folder, most, sees) == []
+    (said,) = sentences(folder, most, blind)
+    assert said.startswith("xid:max is born by its first event")
+    (said,) = sentences(folder, most, {"record": "b", "expr": "deriv(xid:max[10m])"})
+    assert "which is a counter" in said
+
+
 # What is changed of the alert that is right, and what is said about it.
 ALERTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a value in a label": (
@@ -285,7 +303,8 @@ def test_an_alert_of_the_whole_fleet_names_no_device(folder: Path) -> None:
         "description": "{{ $value }} degrees.",
         "dashboard": "/d/seedance-gpu-topology",
     }
-    assert check(folder, alert(expr=f"max({HEAT}) > 90", annotations=notes)) == []
+    for query in ("max", "max by (cluster, job)"):
+        assert check(folder, alert(expr=f"{query} ({HEAT}) > 90", annotations=notes)) == []
 
 
 def test_an_alert_of_part_of_the_fleet_names_the_part(folder: Path) -> None:
