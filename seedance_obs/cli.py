@@ -18,6 +18,7 @@ import click
 from seedance_obs import __version__
 from seedance_obs.cli_bandwidth import bandwidth
 from seedance_obs.cli_leaks import leaks
+from seedance_obs.cli_rules import rules
 from seedance_obs.cli_topology import topology
 from seedance_obs.errors import SeedanceError, UsageError
 
@@ -46,6 +47,7 @@ def main() -> None:
 main.add_command(topology)
 main.add_command(leaks)
 main.add_command(bandwidth)
+main.add_command(rules)
 
 
 @main.group()

@@ -26,6 +26,7 @@ MAY_USE = {
         "workload",
     },
     "promql": {"errors"},
+    "rules": {"errors"},
     "dashboards": set(),
     "web": {"errors", "promql", "attribution", "topology"},
     "exporter": {

@@ -10,14 +10,18 @@ import pytest
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 COMMANDS = sorted(
-    set(re.findall(r"seedance-obs ((?:demo|exporter|web|capture|topology)[^\n`#|>&]*)", README))
+    set(
+        re.findall(
+            r"seedance-obs ((?:demo|exporter|web|capture|topology|rules)[^\n`#|>&]*)", README
+        )
+    )
 )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_flag_of_every_command_exists(command):
     words = command.split()
-    subcommand = words[:2] if words[0] in ("exporter", "topology") else words[:1]
+    subcommand = words[:2] if words[0] in ("exporter", "topology", "rules") else words[:1]
     shown = subprocess.run(
         [sys.executable, "-m", "seedance_obs", *subcommand, "--help"],
         capture_output=True,

@@ -1,0 +1,1 @@
+"""What is wrong with Prometheus rules that promtool does not see."""
