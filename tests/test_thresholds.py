@@ -9,6 +9,7 @@ ALERTS = Path(__file__).parents[1] / "alerts"
 # What vmalert 1.79, the one in Debian 12, accepts of a rule; it refuses keep_firing_for.
 FIELDS = {"alert", "record", "expr", "for", "labels", "annotations"}
 USED = re.compile(r'seedance:threshold\{of="(\w+)"\}')
+USED_TOGETHER = re.compile(r'seedance:threshold\{of=~"([^"]+)"\}')
 
 
 def rules() -> list[dict]:
@@ -31,6 +32,8 @@ def test_every_threshold_is_recorded_once_used_and_watched() -> None:
         if rule.get("alert") != "SeedanceThresholdsMissing"
         for name in USED.findall(rule["expr"])
     }
+    patterns = [text for rule in rules() for text in USED_TOGETHER.findall(rule["expr"])]
+    compared |= {name for name in recorded for text in patterns if re.fullmatch(text, name)}
     assert sorted(recorded) == sorted(set(recorded))
     assert set(recorded) == compared == watched()
 
