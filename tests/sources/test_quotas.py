@@ -454,4 +454,4 @@ def test_reading_leaves_no_file_open(reader, tmp_path, clock):
     for start_ticks in range(50):
         clock.now += 10
         reader.quotas(42, start_ticks, POD, pod_uid="u", container="c")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
