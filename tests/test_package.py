@@ -60,7 +60,13 @@ def test_the_wheel_has_one_top_level_name_and_every_product_file(built):
 def test_the_sdist_has_what_the_wheel_and_the_tests_need(built):
     with tarfile.open(built[0]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    for file in ("LICENSE", "README.md", "Makefile", "alerts/gpu.rules.yml", "tests/test_hosts.py"):
+    for file in (
+        "LICENSE",
+        "README.md",
+        "Makefile",
+        "alerts/health.rules.yml",
+        "tests/test_hosts.py",
+    ):
         assert file in names
 
 

@@ -28,7 +28,7 @@ from seedance_obs.errors import SeedanceError, SourceUnavailableError, UsageErro
 from seedance_obs.promql.client import Prometheus
 from seedance_obs.sources.sim.fleet import DEMO_FLEET
 
-INJECTED_ALERT = "SeedanceGpuXidCritical"
+INJECTED_ALERT = "SeedanceGpuLost"
 # Time in the fleet begins when every exporter is there and knows what its idle boards draw.
 EPOCH_LEAD_SECONDS = 16.0
 DCGM_INTERVAL_SECONDS = "2"

@@ -66,7 +66,7 @@ def test_once_proves_the_pipeline_against_the_simulators_truth(scratch):
     report = json.loads(run.stdout)
     assert (report["targets_up"], report["targets"]) == (3, 3)
     assert report["series"] > 1500
-    assert report["alert"] == "SeedanceGpuXidCritical"
+    assert report["alert"] == "SeedanceGpuLost"
     assert report["alert_seen_after_seconds"] > 0
     assert report["page_answers"] is True
     assert report["residual_joules"] == 0

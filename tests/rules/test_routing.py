@@ -240,10 +240,6 @@ def rules() -> list[dict[str, Any]]:
     return [rule for each in read for group in each["groups"] for rule in group["rules"]]
 
 
-@pytest.mark.skipif(
-    not all((ALERTS / f"{topic}.rules.yml").exists() for topic in ("health", "leaks")),
-    reason="the rules of these topics are not there",
-)
 def test_every_alert_that_the_file_names_exists() -> None:
     alerts = {rule["alert"] for rule in rules() if "alert" in rule}
     named = set(re.findall(r'alertname!?=~?"([^"]+)"', CONFIG.read_text()))
