@@ -20,6 +20,8 @@ def pages(node: Node, lasts_s: float) -> Pages:
     """A page for each PASS_S from 0 on."""
     with tempfile.TemporaryDirectory() as folder:
         settings = {
+            "sampler_interval_seconds": node.pass_s,
+            "sampler_stale_after_seconds": 2 * node.pass_s,
             "bandwidth_enabled": node.fast_s is not None,
             "bandwidth_interval_seconds": node.fast_s or 1.0,
         }

@@ -101,7 +101,7 @@ def switch(number: int, links: int, gpus: Sequence[int] = ()) -> dict[str, Any]:
 # Eight links to a switch of two GPUs, ten to the one that all share: without that they are two pairs.
 TWO_ISLANDS = [switch(0, 8, (0, 1)), switch(1, 8, (2, 3)), switch(2, 10)]
 SHARED_SWITCH = 2
-MESH = [{"gpus": [0, 1], "links": 12}]
+PAIR = [{"gpus": [0, 1], "links": 18}]
 
 CALM = Scenario(
     "calm",
@@ -141,7 +141,7 @@ GPU_LOST = Scenario(
             machine(
                 "lost",
                 2,
-                nvlinks=MESH,
+                nvlinks=PAIR,
                 workloads=[job("train", "research", (0, 1))],
                 faults=[{"at_s": FAULT_S, "gpu": 1, "lost": True}],
             )
@@ -157,7 +157,7 @@ XID_79 = Scenario(
             machine(
                 "xid",
                 2,
-                nvlinks=MESH,
+                nvlinks=PAIR,
                 workloads=[job("train", "research", (0, 1))],
                 faults=[
                     {"at_s": FAULT_S, "gpu": 1, "xid": 79},
@@ -201,7 +201,7 @@ FD_LEAK = Scenario(
             machine(
                 "leak",
                 2,
-                nvlinks=MESH,
+                nvlinks=PAIR,
                 workloads=[
                     job("tidy", "vision", (0,), fds_per_s=10, fds_reset_s=300),
                     job("leaky", "research", (1,), start_s=FAULT_S, fds=340, fds_per_s=9),
@@ -253,7 +253,7 @@ KILLED = Scenario(
     tuple(
         Node(
             machine(
-                name, 2, nvlinks=MESH, workloads=[job("train", "research", (0, 1))], faults=faults
+                name, 2, nvlinks=PAIR, workloads=[job("train", "research", (0, 1))], faults=faults
             ),
             killed_s=killed_s,
         )

@@ -154,9 +154,7 @@ def _serving(clusters: Sequence[Cluster]) -> Iterator[_Server]:
         thread.join()
 
 
-def _start(
-    programs: Programs, clusters: Sequence[Cluster], folder: Path, server_url: str
-) -> None:
+def _start(programs: Programs, clusters: Sequence[Cluster], folder: Path, server_url: str) -> None:
     pace = Pace(FACTOR, EPOCH_UNIX - FACTOR * (time.time() + 2.0))
     write_rules(ALERTS, folder / "rules", pace)
     alertmanager = f"127.0.0.1:{free_port()}"
