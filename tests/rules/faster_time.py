@@ -8,8 +8,8 @@ of lasts 1/factor of one. That is a change of unit and nothing else:
   that much faster, and `increase` stays what it is;
 - the clock (`time()`) is what the nodes' clocks show at that moment.
 
-Thresholds, labels, aggregations and comparisons stay as they are shipped, so the rules see what they
-would see of a fleet watched for `factor` times as long.
+Thresholds, labels, aggregations and comparisons stay as they are shipped, so the rules see what
+they would see of a fleet that is watched for `factor` times as long.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What may happen to a cluster, and who is to hear of what.
 
-Every fault is one of the simulated machine (see `sources.sim`), told in seconds since its epoch; the
-exporters and rules find it by themselves.
+Every fault is one of the simulated machine, told in seconds since its epoch; exporters and rules
+find it by themselves. Only the pod that waits is told by hand: no machine knows of it.
 """
 
 from collections.abc import Sequence
@@ -98,9 +98,8 @@ def switch(number: int, links: int, gpus: Sequence[int] = ()) -> dict[str, Any]:
     }
 
 
-# Eight links to a switch of two GPUs, ten to the one that all share: without that they are two pairs.
-TWO_ISLANDS = [switch(0, 8, (0, 1)), switch(1, 8, (2, 3)), switch(2, 10)]
-SHARED_SWITCH = 2
+# As on an HGX board: all four switches have links to each GPU.
+HGX = [switch(number, links) for number, links in enumerate((5, 5, 4, 4))]
 PAIR = [{"gpus": [0, 1], "links": 18}]
 
 CALM = Scenario(
@@ -110,14 +109,14 @@ CALM = Scenario(
             machine(
                 "calm-nvswitch",
                 4,
-                nvswitches=TWO_ISLANDS,
+                nvswitches=HGX,
                 workloads=[
                     job("pretrain", "research", (0, 1)),
                     job("finetune", "speech", (2,), start_s=300, duration_s=2400),
                     job("serve", "vision", (3,), kind="inference", phases=[[4, 0.9], [2, 0.5]]),
                 ],
             ),
-            fast_s=5.0,
+            fast_s=15.0,
         ),
         Node(
             machine(
@@ -180,10 +179,10 @@ NVSWITCH = Scenario(
             machine(
                 "switch",
                 4,
-                nvswitches=TWO_ISLANDS,
+                nvswitches=HGX,
                 workloads=[job("train", "research", (0, 1, 2, 3))],
                 faults=[
-                    {"at_s": FAULT_S, "nvswitch": SHARED_SWITCH, "until_s": 1800},
+                    {"at_s": FAULT_S, "nvswitch": 1, "until_s": 1800},
                     *({"at_s": FAULT_S + 1, "gpu": gpu, "xid": 74} for gpu in range(4)),
                 ],
             )
@@ -226,7 +225,7 @@ NEIGHBOUR = Scenario(
                     job("noisy", "speech", (1,), kind="loading", phases=[[1, 1]], start_s=FAULT_S),
                 ],
             ),
-            fast_s=1.0,
+            fast_s=5.0,
         ),
     ),
     lasts_s=2100.0,

@@ -1,8 +1,8 @@
 """From a fault in a simulated machine to whom it is told: real exporters' pages, real programs.
 
 All scenarios run at once, each a cluster with a Prometheus of its own, before one Alertmanager.
-Their time runs 120 times as fast, so that two hours take a minute; `test_faster_time` shows that the
-rules are the shipped ones all the same.
+Their time runs 120 times as fast, so that two hours take a minute; `test_faster_time` shows that
+the rules are the shipped ones all the same.
 """
 
 from dataclasses import dataclass

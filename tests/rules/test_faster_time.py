@@ -1,4 +1,4 @@
-"""That rules in a faster time are the shipped rules: by what changes in them, and by their tests."""
+"""That rules in a faster time are the shipped ones: by what changes in them, and by their tests."""
 
 import subprocess
 from pathlib import Path

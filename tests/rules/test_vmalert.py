@@ -1,4 +1,4 @@
-"""The rules in VictoriaMetrics: its vmalert reads them all, and alerts on what its database holds."""
+"""The rules in VictoriaMetrics: vmalert reads them all, and alerts on what its database holds."""
 
 import json
 import shutil

@@ -20,8 +20,8 @@ import yaml
 from seedance_obs.demo.programs import Programs, find_program, free_port, wait_until
 from tests.attribution.simulated_node import EPOCH_UNIX
 from tests.rules.exporter_pages import Pages
-from tests.rules.fault_scenarios import PASS_S, Scenario
 from tests.rules.faster_time import Pace, write_rules
+from tests.rules.fault_scenarios import PASS_S, Scenario
 
 ALERTS = Path(__file__).parents[2] / "alerts"
 FACTOR = 120
