@@ -116,7 +116,7 @@ CALM = Scenario(
                     job("serve", "vision", (3,), kind="inference", phases=[[4, 0.9], [2, 0.5]]),
                 ],
             ),
-            fast_s=15.0,
+            fast_s=5.0,
         ),
         Node(
             machine(
