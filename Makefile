@@ -13,7 +13,7 @@ demo: PACKAGES := prometheus prometheus-alertmanager
 demo: $(VENV)/ready programs
 	$(BIN)/seedance-obs demo
 
-test: PACKAGES := prometheus prometheus-alertmanager chromium
+test: PACKAGES := prometheus prometheus-alertmanager victoria-metrics chromium
 test: $(VENV)/ready tools $(HARNESS)/node_modules/ready programs
 	$(BIN)/pytest
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from seedance_obs.config import NodeSettings
 from seedance_obs.exporter.node import Node
@@ -79,7 +80,9 @@ class _Page:
 class SimulatedNode:
     """Goes on by `step`; times are seconds since the machine's epoch."""
 
-    def __init__(self, machine: Machine, root: Path, kubelet: Path | None) -> None:
+    def __init__(
+        self, machine: Machine, root: Path, kubelet: Path | None, settings: NodeSettings
+    ) -> None:
         self.machine = machine
         self.now = 0.0
         self._root = root
@@ -87,13 +90,16 @@ class SimulatedNode:
         def clock() -> float:
             return self.now
 
-        sources = [LibrarySource(SimNvml(machine, clock), clock)]
+        self._driver = LibrarySource(
+            SimNvml(machine, clock), clock, fast_seconds=settings.bandwidth_interval_seconds
+        )
+        sources = [self._driver]
         if machine.dcgm_interval_s is not None:
             sources.append(_Page(self))
         if kubelet is not None:
             sources.append(PodResourcesSource(kubelet, monotonic=clock))
         self.node = Node(
-            NodeSettings(node_root=str(root), bandwidth_interval_seconds=1.0),
+            settings,
             sources,
             node_name=machine.name,
             monotonic=clock,
@@ -114,6 +120,12 @@ class SimulatedNode:
         if refreshed:
             self.node.refresh()
         self.node.assemble()
+
+    def tick(self, t: float) -> None:
+        """Go on to t in the fast loops alone."""
+        self.now = t
+        self._driver.fast.tick()
+        self.node.read_fast()
 
     def course(self, seconds: Collection[int]) -> Course:
         """Go on second by second up to the last of these, with a bill at each of them."""
@@ -176,15 +188,21 @@ class SimulatedNode:
 
 
 @contextmanager
-def simulated_node(machine: Machine, folder: Path) -> Iterator[SimulatedNode]:
-    """A node of a machine below a folder, with a kubelet where the machine has Kubernetes."""
+def simulated_node(machine: Machine, folder: Path, **changes: Any) -> Iterator[SimulatedNode]:
+    """A node of a machine below a folder, with a kubelet where the machine has Kubernetes.
+
+    Its settings are the defaults but for the changes, and for a fast loop of a second.
+    """
     root = folder / "root"
+    settings = NodeSettings(
+        **{"node_root": str(root), "bandwidth_interval_seconds": 1.0, **changes}
+    )
     write_sysfs(machine, root)
     write_proc(machine, root, 0.0, epoch_unix=EPOCH_UNIX)
     if not machine.kubernetes:
-        yield SimulatedNode(machine, root, None)
+        yield SimulatedNode(machine, root, None, settings)
         return
     socket = folder / "kubelet.sock"
     with SimulatedKubelet(machine, socket, now=lambda: node.now):
-        node = SimulatedNode(machine, root, socket)
+        node = SimulatedNode(machine, root, socket, settings)
         yield node

@@ -398,4 +398,36 @@ def test_a_pass_between_two_descriptions_asks_nothing_of_what_lasts(driver, cloc
         or function in (ANCESTOR, "nvmlDeviceGetPlatformInfo", "nvmlDeviceGetMaxClockInfo")
     }
     assert lasting == set()
-    assert driver.asked(FIELDS) == {FIELDS: 4}  # the memory temperature of each board
+    # Of each board: its memory temperature, and which links are up.
+    assert driver.asked(FIELDS) == {FIELDS: 8}
+
+
+@pytest.mark.parametrize("fields", [True, False])
+def test_a_link_that_goes_down_or_comes_up_is_seen_in_the_next_pass(driver, clock, fields):
+    if not fields:
+        driver.changes[FIELDS] = Refusal(FUNCTION_NOT_FOUND)
+    reader = started(driver, clock)
+    up = reader.read().gpus[0].nvlinks
+    assert up[8].active
+    driver.fields[STATE, 8] = 0
+    driver.changes[STATE_CALL, "gpu0", 8] = 0
+    down = reader.read().gpus[0].nvlinks
+    assert [port.link for port in down if not port.active] == [3, 8]
+    del driver.fields[STATE, 8], driver.changes[STATE_CALL, "gpu0", 8]
+    assert reader.read().gpus[0].nvlinks == up
+
+
+def test_a_state_that_is_refused_is_no_change(driver, clock):
+    reader = started(driver, clock)
+    up = reader.read().gpus[0].nvlinks
+    driver.changes[FIELDS] = driver.changes[STATE_CALL] = Refusal(UNKNOWN)
+    assert reader.read().gpus[0].nvlinks == up
+
+
+def test_pairs_are_asked_again_where_a_link_has_changed(driver, clock):
+    reader = started(driver, clock)
+    reader.read()
+    driver.calls.clear()
+    driver.fields[STATE, 8] = 0
+    reader.read()
+    assert driver.asked(ANCESTOR) == {ANCESTOR: 6}

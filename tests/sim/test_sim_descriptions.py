@@ -126,6 +126,15 @@ BAD = {
         "memory of job and other exceeds 80996 MiB on GPU 0",
     ),
     "fault without gpu": (changed(faults=[{"at_s": 1, "xid": 79}]), r"faults\[0\].gpu: a GPU"),
+    "switch elsewhere": (changed(faults=[{"at_s": 1, "nvswitch": 0}]), "there is no NVSwitch 0"),
+    "switch with an error": (
+        changed(faults=[{"at_s": 1, "nvswitch": 0, "xid": 74}]),
+        r"faults\[0\].nvswitch: an NVSwitch is down from at_s to until_s",
+    ),
+    "GPU that comes back": (
+        changed(faults=[{"at_s": 1, "gpu": 0, "lost": True, "until_s": 2}]),
+        r"faults\[0\].until_s: only an NVSwitch",
+    ),
     "fault elsewhere": (changed(faults=[{"at_s": 1, "gpu": 9, "xid": 79}]), "there is no GPU 9"),
     "memory overflows": (with_job(memory_mib=90_000), "memory of job exceeds 80996 MiB on GPU 0"),
     "shares overflow": (

@@ -1,6 +1,6 @@
 """The NVLink ports of a board, active or not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from seedance_obs.identity import canonical_bus_id
@@ -40,6 +40,30 @@ def read_nvlinks(library: NvmlLibrary, name: str) -> tuple[NvLink, ...] | None:
         return ports
     version = _version(library, name, active)
     return tuple(replace(port, version=version) if port.active else port for port in ports)
+
+
+def links_changed(library: NvmlLibrary, name: str, known: Sequence[NvLink]) -> bool:
+    """Whether a port that is known came up or went down since; no answer is no change.
+
+    One call on Hopper and newer, one for each port before.
+
+    Raises:
+        NvmlError: the board is lost or the driver is gone.
+    """
+    states = fields(library, name, *((STATE, port.link) for port in known))
+    return any(
+        _is_up(library, name, port.link, states.get((STATE, port.link))) not in (None, port.active)
+        for port in known
+    )
+
+
+def _is_up(library: NvmlLibrary, name: str, link: int, state: int | None) -> bool | None:
+    try:
+        return _is_active(library, name, link, state)
+    except NvmlError as error:
+        if error.code in (nvml.GPU_IS_LOST, *DRIVER_GONE):
+            raise
+        return None
 
 
 def _supports_none(library: NvmlLibrary, name: str) -> bool:

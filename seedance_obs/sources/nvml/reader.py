@@ -21,6 +21,7 @@ from seedance_obs.sources.nvml.fast import FastReader
 from seedance_obs.sources.nvml.library import NvmlError, NvmlLibrary, Plain
 from seedance_obs.sources.nvml.mean_rates import MeanRates
 from seedance_obs.sources.nvml.mig import read_board_slices, read_mig_devices
+from seedance_obs.sources.nvml.nvlinks import links_changed, read_nvlinks
 from seedance_obs.sources.nvml.pairs import Pairs
 from seedance_obs.sources.nvml.processes import read_processes
 from seedance_obs.sources.nvml.reads import ACTIVITY_READS, BOARD_READS, COUNTER_READS, WRAPPING
@@ -198,6 +199,11 @@ class NvmlReader:
         if board is None:
             board = self._boards[index] = describe(self._library, index)
             self._uuids[board.name] = board.uuid
+        elif board.nvlinks and links_changed(self._library, board.name, board.nvlinks):
+            # A switch that fails takes links of many boards with it, and jobs run on detours or
+            # hang: nobody should wait for the next look at what seldom changes.
+            board.nvlinks = read_nvlinks(self._library, board.name)
+            self._pairs.forget(index)
         values = dict(board.maxima)
         self._read_mig_mode(board, values)
         values.update(self._calls.values(board, BOARD_READS))

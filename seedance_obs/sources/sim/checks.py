@@ -44,6 +44,11 @@ def _check_references(machine: Machine, top: Section) -> None:
     for fault in machine.faults:
         if fault.gpu is not None and fault.gpu >= len(machine.gpus):
             top.reject("faults", f"there is no GPU {fault.gpu}")
+        if fault.nvswitch is not None and fault.nvswitch >= len(machine.nvswitches):
+            top.reject("faults", f"there is no NVSwitch {fault.nvswitch}")
+    for switch in machine.nvswitches:
+        if any(gpu >= len(machine.gpus) for gpu in switch.gpus):
+            top.reject("nvswitches", f"{switch.device.pci} is wired to a GPU that is not there")
     names = Counter(workload.name for workload in machine.workloads)
     for workload in machine.workloads:
         _check_workload(machine, top, workload)

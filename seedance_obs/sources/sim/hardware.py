@@ -77,7 +77,7 @@ def _bus_id(section: Section, key: str, text: str) -> str:
 
 def read_nvswitch(_index: int, section: Section) -> NvSwitch:
     """One entry of `nvswitches`."""
-    return NvSwitch(read_device(section), section.integer("links", low=1))
+    return NvSwitch(read_device(section), section.integer("links", low=1), section.integers("gpus"))
 
 
 def read_named(_index: int, section: Section) -> Named:

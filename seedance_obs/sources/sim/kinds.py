@@ -35,6 +35,8 @@ KINDS = {
     "video": Kind(0.48, 0.31, 0.12, 0.29, 0.0, 0.22, 0.05, 0.21, 0.18, 0.72, 2.6e9, 5.1e9, 0.0),
     # A kernel that waits in a loop on a few multiprocessors, as collectives do for a lost peer.
     "spinning": Kind(0.08, 0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    # Decodes on the CPU and copies every batch over, as loaders of images do.
+    "loading": Kind(0.41, 0.22, 0.08, 0.33, 0.0, 0.14, 0.03, 0.31, 0.0, 0.0, 1.2e9, 14.5e9, 0.0),
     "simulation": Kind(
         0.88, 0.52, 0.0, 0.71, 0.63, 0.14, 0.0, 0.66, 0.0, 0.0, 3e8, 3e8, 2e9, network=2e8
     ),

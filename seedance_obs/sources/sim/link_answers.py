@@ -20,42 +20,42 @@ AMPERE = (8, 0)
 C2C_COUNT, C2C_STATUS, C2C_SPEED = 170, 171, 172
 
 
-def _end(board: Board, args: tuple[int, ...]) -> LinkEnd | None:
-    """The far end of the link that is asked of, None where it is down."""
+def _end(board: Board, t: float, args: tuple[int, ...]) -> LinkEnd | None:
+    """The far end of the link that is asked of, None where it is down at t."""
     if not board.model.nvlinks:
         raise NvmlError(NOT_SUPPORTED)
     link = argument(args, 0, range(board.model.nvlinks))
-    return active_end(board.machine, board.gpu.index, link)
+    return active_end(board.machine, board.gpu.index, link, t)
 
 
-def _active_end(board: Board, args: tuple[int, ...]) -> LinkEnd:
-    end = _end(board, args)
+def _active_end(board: Board, t: float, args: tuple[int, ...]) -> LinkEnd:
+    end = _end(board, t, args)
     if end is None:
         raise NvmlError(NOT_SUPPORTED)
     return end
 
 
-def _state(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    return int(_end(board, args) is not None)
+def _state(board: Board, t: float, args: tuple[int, ...]) -> Plain:
+    return int(_end(board, t, args) is not None)
 
 
-def _type(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    return _active_end(board, args).remote_type
+def _type(board: Board, t: float, args: tuple[int, ...]) -> Plain:
+    return _active_end(board, t, args).remote_type
 
 
-def _pci(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    bus_id = _active_end(board, args).bus_id
+def _pci(board: Board, t: float, args: tuple[int, ...]) -> Plain:
+    bus_id = _active_end(board, t, args).bus_id
     return {"busId": "" if bus_id is None else padded_bus_id(bus_id)}
 
 
-def _version(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
-    _end(board, args)
+def _version(board: Board, t: float, args: tuple[int, ...]) -> Plain:
+    _end(board, t, args)
     return board.model.nvlink_version
 
 
-def _capability(board: Board, _t: float, args: tuple[int, ...]) -> Plain:
+def _capability(board: Board, t: float, args: tuple[int, ...]) -> Plain:
     argument(args, 1, NVLINK_CAPABILITIES)
-    return int(_end(board, args) is not None)
+    return int(_end(board, t, args) is not None)
 
 
 def _fields(board: Board, t: float, args: tuple[int, ...]) -> Plain:
@@ -92,22 +92,22 @@ def _links_visible(board: Board) -> bool:
 def _of_link(value: Callable[[Board, LinkEnd | None], int | None]) -> Field:
     """A field of a single link, which Hopper's driver has and those of older boards lack."""
 
-    def answer(board: Board, _t: float, scope: int) -> int | None:
+    def answer(board: Board, t: float, scope: int) -> int | None:
         if not _links_visible(board) or board.model.compute_capability < HOPPER:
             return None
-        return value(board, _end(board, (scope,)))
+        return value(board, _end(board, t, (scope,)))
 
     return answer
 
 
-def _remote_id(board: Board, _t: float, scope: int) -> int | None:
-    return _active_end(board, (scope,)).port if _links_visible(board) else None
+def _remote_id(board: Board, t: float, scope: int) -> int | None:
+    return _active_end(board, t, (scope,)).port if _links_visible(board) else None
 
 
 def _nvlink_kib(board: Board, t: float, scope: int) -> int | None:
     """Half of what moves over all links, which is as much in either direction."""
     links = range(board.model.nvlinks) if _links_visible(board) else ()
-    up = sum(active_end(board.machine, board.gpu.index, link) is not None for link in links)
+    up = sum(active_end(board.machine, board.gpu.index, link, t) is not None for link in links)
     if not up or scope != ALL_LINKS:
         return None
     return int(board.moved_bytes(t, "nvlink") / 2 / 1024)

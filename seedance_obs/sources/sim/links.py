@@ -16,6 +16,7 @@ class LinkEnd:
     bus_id: str | None
     gpu: int | None = None  # the GPU there, if it is one
     port: int | None = None  # the link's number on that side
+    switch: int | None = None  # the NVSwitch there that the host can see, by its place
 
 
 def links_of(machine: Machine, gpu: int) -> tuple[LinkEnd, ...]:
@@ -35,34 +36,38 @@ def _direct(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
 
 
 def _switched(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
-    for switch in machine.nvswitches:
+    for place, switch in enumerate(machine.nvswitches):
+        if switch.gpus and gpu not in switch.gpus:
+            continue
         for port in range(gpu * switch.links, (gpu + 1) * switch.links):
-            yield LinkEnd(REMOTE_SWITCH, switch.device.pci, port=port)
+            yield LinkEnd(REMOTE_SWITCH, switch.device.pci, port=port, switch=place)
     if machine.hidden_switches is not None:
         yield from [LinkEnd(machine.hidden_switches.remote_type, None)] * (
             machine.hidden_switches.links
         )
 
 
-def active_end(machine: Machine, gpu: int, link: int) -> LinkEnd | None:
-    """The far end of a link that is up; a wire that is down is down at both of its ends."""
+def active_end(machine: Machine, gpu: int, link: int, t: float) -> LinkEnd | None:
+    """The far end of a link that is up at t; a wire that is down is down at both of its ends."""
     ends = links_of(machine, gpu)
     if link >= len(ends) or link in machine.gpus[gpu].inactive_links:
         return None
     end = ends[link]
     if end.gpu is not None and end.port in machine.gpus[end.gpu].inactive_links:
         return None
+    if end.switch is not None and machine.switch_is_down(end.switch, t):
+        return None
     return end
 
 
-def joined(machine: Machine, one: int, other: int) -> bool:
-    """Whether links that are up lead from one GPU to another, straight or through switches."""
-    there, back = _far_ends(machine, one), _far_ends(machine, other)
+def joined(machine: Machine, one: int, other: int, t: float) -> bool:
+    """Whether links that are up at t lead from one GPU to another, straight or through switches."""
+    there, back = _far_ends(machine, one, t), _far_ends(machine, other, t)
     direct = any(end.gpu == other for end in there)
     through = {(end.remote_type, end.bus_id) for end in there if end.gpu is None}
     return direct or any((end.remote_type, end.bus_id) in through for end in back)
 
 
-def _far_ends(machine: Machine, gpu: int) -> list[LinkEnd]:
+def _far_ends(machine: Machine, gpu: int, t: float) -> list[LinkEnd]:
     links = range(machine.gpus[gpu].model.nvlinks)
-    return [end for link in links if (end := active_end(machine, gpu, link)) is not None]
+    return [end for link in links if (end := active_end(machine, gpu, link, t)) is not None]

@@ -118,6 +118,8 @@ def _fault(_index: int, section: Section) -> Fault:
     fault = Fault(
         at_s=section.number("at_s"),
         gpu=gpu,
+        nvswitch=section.optional_integer("nvswitch"),
+        until_s=section.optional_number("until_s"),
         xid=section.optional_integer("xid"),
         lost=section.flag("lost"),
         hang_s=section.optional_number("hang_s"),
@@ -125,6 +127,11 @@ def _fault(_index: int, section: Section) -> Fault:
         ecc_corrected=section.integer("ecc_corrected", 0),
         pcie_replays=section.integer("pcie_replays", 0),
     )
-    if gpu is None and fault != Fault(at_s=fault.at_s, hang_s=fault.hang_s or 0.0):
-        section.reject("gpu", "a GPU is wanted for every fault but hang_s")
+    if fault.nvswitch is not None:
+        if fault != Fault(at_s=fault.at_s, nvswitch=fault.nvswitch, until_s=fault.until_s):
+            section.reject("nvswitch", "an NVSwitch is down from at_s to until_s, and no more")
+    elif fault.until_s is not None:
+        section.reject("until_s", "only an NVSwitch comes back")
+    elif gpu is None and fault != Fault(at_s=fault.at_s, hang_s=fault.hang_s or 0.0):
+        section.reject("gpu", "a GPU is wanted for every fault but hang_s and nvswitch")
     return fault

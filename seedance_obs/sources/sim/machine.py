@@ -54,10 +54,11 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class NvSwitch:
-    """An NVSwitch that the host can see, and the links every GPU has to it."""
+    """An NVSwitch that the host can see, and the links that each of its GPUs has to it."""
 
     device: PciDevice
     links: int
+    gpus: tuple[int, ...] = ()  # those that are wired to it; empty: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +176,12 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that breaks at a moment; `gpu` None means the whole driver."""
+    """Something that breaks at a moment; `gpu` None means the whole driver, or an NVSwitch."""
 
     at_s: float
     gpu: int | None = None
+    nvswitch: int | None = None  # by its place in the description; its links are down
+    until_s: float | None = None  # when the switch is back; None: never
     xid: int | None = None
     lost: bool = False
     hang_s: float | None = None
@@ -240,6 +243,14 @@ class Machine:
         base = 10_000 + int.from_bytes(digest(self.name, "pid")[:2], "big") % 10_000
         offset = (run * len(workload.devices) + rank) % PIDS_PER_WORKLOAD
         return base + workload.index * PIDS_PER_WORKLOAD + offset
+
+    def switch_is_down(self, switch: int, t: float) -> bool:
+        """Whether an NVSwitch, by its place in the description, is out of order at t."""
+        return any(
+            fault.nvswitch == switch
+            and fault.at_s <= t < (float("inf") if fault.until_s is None else fault.until_s)
+            for fault in self.faults
+        )
 
     def lost_at(self, gpu: int) -> float:
         """When the board falls off its bus, in seconds; infinity when it never does."""

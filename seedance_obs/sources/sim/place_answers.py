@@ -46,7 +46,7 @@ def _nearest(board: Board, t: float, args: tuple[int, ...]) -> Plain:
 
 def _p2p_status(board: Board, t: float, args: tuple[int, ...]) -> Plain:
     capability = argument(args, 1, CAPABILITIES)
-    return p2p_status(board.machine, board.gpu.index, _other(board, t, args), capability)
+    return p2p_status(board.machine, board.gpu.index, _other(board, t, args), capability, t)
 
 
 def _nodes(board: Board) -> Iterable[int]:

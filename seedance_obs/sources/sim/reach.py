@@ -48,9 +48,9 @@ def _shared(first: PciDevice, second: PciDevice) -> int:
     return count
 
 
-def p2p_status(machine: Machine, one: int, other: int, capability: int) -> int:
-    """The nvmlGpuP2PStatus_t between two GPUs; atomics go over NVLink only."""
-    linked = joined(machine, one, other)
+def p2p_status(machine: Machine, one: int, other: int, capability: int, t: float) -> int:
+    """The nvmlGpuP2PStatus_t between two GPUs at t; atomics go over NVLink only."""
+    linked = joined(machine, one, other, t)
     if capability in (NVLINK, ATOMICS):
         word = "ok" if linked else "not_supported"
     elif machine.p2p is not None:
