@@ -32,6 +32,7 @@ INJECTED_ALERT = "SeedanceGpuLost"
 # Time in the fleet begins when every exporter is there and knows what its idle boards draw.
 EPOCH_LEAD_SECONDS = 16.0
 DCGM_INTERVAL_SECONDS = "2"
+FAST_INTERVAL_SECONDS = "0.25"  # a simulated driver takes longer to answer than a real one
 FIRST_TABLE_AFTER_SECONDS = {"sim": 46.0, "nvml": 15.0}
 
 
@@ -101,6 +102,7 @@ def _simulated(owned: contextlib.ExitStack, folder: Path) -> Fleet:
                 "nvml-library": node.nvml_library,
                 "dcgm-url": node.dcgm_url,
                 "dcgm-interval-seconds": DCGM_INTERVAL_SECONDS,
+                "bandwidth-interval-seconds": FAST_INTERVAL_SECONDS,
                 "node-root": str(node.root),
             },
         )

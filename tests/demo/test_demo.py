@@ -79,10 +79,11 @@ def test_once_proves_the_pipeline_against_the_simulators_truth(scratch):
     # owner: that is said, and as bounded as every other row.
     assert tenants - simulated <= {"unobserved", "unknown"}
     # One reading a second: when all eight GPUs of a node change hands at once, as they do when time
-    # begins, each can be booked half a second early or late, at what an idle one draws.
+    # begins, each can be booked half a second early or late, on a busy machine a whole one, at what
+    # an idle one draws: some 60 W.
     for row in rows:
         assert row["gpu_seconds"] == pytest.approx(row["true_gpu_seconds"], rel=0.05, abs=16)
-        assert row["joules"] == pytest.approx(row["true_joules"], rel=0.01, abs=200)
+        assert row["joules"] == pytest.approx(row["true_joules"], rel=0.01, abs=500)
     assert alive(scratch) == []
     assert list(scratch.iterdir()) == []
 
