@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from statistics import median, quantiles
 
+from seedance_obs.bandwidth.segment_windows import WINDOW_SECONDS
 from seedance_obs.bandwidth.sensitivity_contrast import Contrast
-from seedance_obs.bandwidth.sensitivity_history import WINDOW_SECONDS
 from seedance_obs.bandwidth.three_slopes import three_slopes
 
 NEAR = 10  # windows: how far from a burst it is compared with

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
-WINDOW_SECONDS = 30.0
 MOST = 480  # windows: four hours
 
 
@@ -14,7 +13,7 @@ class Observation:
     """One tenant on one segment in one window: means over `WINDOW_SECONDS`.
 
     Attributes:
-        at: Monotonic seconds at which the window ended.
+        at: Monotonic seconds at which the window began.
         progress: How much it got done per second, in any unit that stays the same: its own steps or
             tokens, else SM activity times clock.
         pressure: Bytes per second of its co-tenants, without its own, over capacity.

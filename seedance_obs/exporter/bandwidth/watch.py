@@ -13,7 +13,7 @@ from pathlib import Path
 
 from seedance_obs.bandwidth.choice import Choice
 from seedance_obs.bandwidth.grid import SILENT_SECONDS
-from seedance_obs.bandwidth.loads import Holders, SharedSegment
+from seedance_obs.bandwidth.loads import UNOBSERVED, Holders, SharedSegment
 from seedance_obs.bandwidth.meter import Meter
 from seedance_obs.bandwidth.reading import ChannelReading, Nic, NodeBandwidth
 from seedance_obs.bandwidth.segment_meters import SegmentMeters
@@ -132,7 +132,7 @@ class BandwidthWatch:
             self._progress.note(seats, now)
             flows = self._believed(told, of_nics, now)
             unknown = {uuid for uuid, occupied in occupancies.items() if occupied is None}
-            shares = {**shares_of(seats), **{uuid: {"unobserved": 1.0} for uuid in unknown}}
+            shares = {**shares_of(seats), **{uuid: {UNOBSERVED: 1.0} for uuid in unknown}}
             self._segments.add(flows, Holders(shares, self._nearest), now=now)
             for window in self._segments.take_windows():
                 self._scores.add(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from prometheus_client.core import InfoMetricFamily, Metric
 
+from seedance_obs.bandwidth.contention import CONTENDED_RATIO
 from seedance_obs.bandwidth.reading import (
     SegmentName,
     SegmentReading,
@@ -16,7 +17,7 @@ from seedance_obs.exporter.view import NodeView
 
 SEGMENT_LABELS = ("segment", "segment_kind", "direction")
 TENANT_LABELS = ("tenant", *SEGMENT_LABELS)
-BUSY_FROM = 0.8  # of capacity; other thresholds are told of devices
+BUSY_FROM = CONTENDED_RATIO  # of capacity; other thresholds are told of devices
 # Their loads are those of one device, which the collectors of devices show.
 OF_ONE_DEVICE = frozenset({"hbm", "nic"})
 
