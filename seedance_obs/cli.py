@@ -17,6 +17,7 @@ import click
 
 from seedance_obs import __version__
 from seedance_obs.cli_bandwidth import bandwidth
+from seedance_obs.cli_dashboards import dashboards
 from seedance_obs.cli_leaks import leaks
 from seedance_obs.cli_rules import rules
 from seedance_obs.cli_topology import topology
@@ -48,6 +49,7 @@ main.add_command(topology)
 main.add_command(leaks)
 main.add_command(bandwidth)
 main.add_command(rules)
+main.add_command(dashboards)
 
 
 @main.group()

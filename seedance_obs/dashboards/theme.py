@@ -1,7 +1,7 @@
 """What every dashboard agrees on: the colour, the unit and the thresholds of each quantity.
 
-Colours are Okabe and Ito's, which people who cannot tell red from green can tell apart. One
-colour means one quantity or one state, on every dashboard.
+Colours are Okabe and Ito's, then Tol's muted ones: people who cannot tell red from green can tell
+them apart. One colour means one quantity or one state, on every dashboard.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,20 @@ BLUE = "#0072B2"
 VERMILION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#8C8C8C"
+TEAL = "#44AA99"
+WINE = "#882255"
+SAND = "#DDCC77"
+ROSE = "#CC6677"
+OLIVE = "#999933"
+DARK = "#2B2F3A"
 
-BUSY, IDLE, UNKNOWN, MISSING = ORANGE, BLUE, GREY, VERMILION
-NVLINK, PCIE = GREEN, GREY
+# States of a GPU. Held and idle: somebody has it and does not use it.
+BUSY, HELD_IDLE, IDLE, UNKNOWN, MISSING = ORANGE, YELLOW, BLUE, GREY, VERMILION
+NVLINK, PCIE, C2C = GREEN, GREY, TEAL
 FIRING = VERMILION
+WARNING = ORANGE
+GOOD = GREEN
+INFO = SKY
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +43,30 @@ class Look:
     color: str
     low: float | None = None
     high: float | None = None
+    decimals: int | None = None
 
 
 UTILIZATION = Look("percentunit", ORANGE, 0, 1)
 UTILIZATION_PERCENT = Look("percent", ORANGE, 0, 100)
 POWER = Look("watt", PURPLE, 0)
+ENERGY = Look("joule", PURPLE, 0)
 MEMORY = Look("percentunit", SKY, 0, 1)
-COUNT = Look("none", BLUE, 0)
-AGE = Look("s", YELLOW, 0)
+MEMORY_BYTES = Look("bytes", SKY, 0)
+COUNT = Look("none", BLUE, 0, decimals=0)
+GPUS = Look("none", BLUE, 0)
+GPU_SECONDS = Look("s", BLUE, 0)
+AGE = Look("s", SAND, 0)
+TEMPERATURE = Look("celsius", ROSE)
+CLOCK = Look("hertz", OLIVE, 0)
+BANDWIDTH = Look("Bps", TEAL, 0)
+LINK_LOAD = Look("percentunit", TEAL, 0, 1)
+FRAGMENTATION = Look("percentunit", WINE, 0, 1)
+CONTENTION = Look("percentunit", ROSE, 0, 1)
+SENSITIVITY = Look("percentunit", WINE, 0, 1)
+REGRET = Look("percentunit", WINE, 0, 1)
+ERRORS = Look("none", VERMILION, 0)
+FILES = Look("none", SAND, 0)
+MONEY_PER_HOUR = Look("none", OLIVE, 0, decimals=2)
 
 
 def steps(base: str, *above: tuple[float, str]) -> JsonObject:
@@ -50,6 +76,10 @@ def steps(base: str, *above: tuple[float, str]) -> JsonObject:
     return {"mode": "absolute", "steps": rows}
 
 
-ANY_IS_BAD = steps(GREEN, (1, FIRING))
-READING_AGE = steps(GREEN, (30, ORANGE), (120, FIRING))
-BUSY_SCALE = steps("#2B2F3A", (0.05, "#31507A"), (0.25, SKY), (0.5, YELLOW), (0.8, ORANGE))
+ANY_IS_BAD = steps(GOOD, (1, FIRING))
+ANY_IS_A_WARNING = steps(GOOD, (1, WARNING))
+READING_AGE = steps(GOOD, (30, WARNING), (120, FIRING))
+BUSY_SCALE = steps(DARK, (0.05, "#31507A"), (0.25, SKY), (0.5, YELLOW), (0.8, ORANGE))
+# The more the worse: from nothing to the point at which an alert would tell.
+HARM_SCALE = steps(DARK, (0.02, "#31507A"), (0.1, SKY), (0.3, YELLOW), (0.6, VERMILION))
+LOAD_SCALE = steps(DARK, (0.05, "#31507A"), (0.3, SKY), (0.6, YELLOW), (0.8, VERMILION))

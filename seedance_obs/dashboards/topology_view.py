@@ -3,19 +3,19 @@
 Above, the fleet and every node in it; below, for the chosen nodes, each GPU at its place.
 """
 
-from seedance_obs.dashboards import panels, queries, theme
-from seedance_obs.dashboards.grafana import Dashboard, Variable
+from seedance_obs.dashboards import links, overrides, panels, theme, transformations
+from seedance_obs.dashboards.grafana import Dashboard
 from seedance_obs.dashboards.panels import Panel, Query, Row
-from seedance_obs.dashboards.theme import JsonObject
+from seedance_obs.dashboards.queries import topology_view as queries
+from seedance_obs.dashboards.variables import CLUSTER, NODE
 
-UID = "seedance-gpu-topology"
 SMALL, HALF, WHOLE, TALL = (4, 4), (12, 9), (24, 10), (24, 20)
 GPU_LEGEND = "{{instance}} GPU {{gpu}}"
-SHOW_WIRING: JsonObject = {
-    "title": "Show the wiring of ${__data.fields.instance}",
-    "url": f"/d/{UID}?${{datasource:queryparam}}&${{cluster:queryparam}}"
-    "&var-node=${__data.fields.instance}&${__url_time_range}",
-}
+SHOW_WIRING = links.to(
+    links.TOPOLOGY,
+    "Show the wiring of ${__data.fields.instance}",
+    node=links.field("instance"),
+)
 
 FLEET = (
     Panel(
@@ -84,17 +84,17 @@ FLEET = (
         theme.COUNT,
         HALF,
         transformations=(
-            *panels.rows("A"),
-            panels.in_order(
+            *transformations.rows("A"),
+            transformations.in_order(
                 "cluster instance alerts missing seen expected utilization power", hidden="Time"
             ),
         ),
         overrides=(
-            panels.column("instance", links=[SHOW_WIRING]),
-            panels.cells("alerts", theme.COUNT, "color-text", theme.ANY_IS_BAD),
-            panels.cells("missing", theme.COUNT, "color-text", theme.ANY_IS_BAD),
-            panels.cells("utilization", theme.UTILIZATION, "gauge"),
-            panels.column("power", unit=theme.POWER.unit),
+            overrides.linked("instance", SHOW_WIRING),
+            overrides.cells("alerts", theme.COUNT, "color-text", theme.ANY_IS_BAD),
+            overrides.cells("missing", theme.COUNT, "color-text", theme.ANY_IS_BAD),
+            overrides.cells("utilization", theme.UTILIZATION, "gauge"),
+            overrides.column("power", unit=theme.POWER.unit),
         ),
     ),
     Panel(
@@ -132,7 +132,11 @@ WIRING = Panel(
     theme.UTILIZATION_PERCENT,
     TALL,
     # Where a device is drawn depends on the order of the rows; sorted, it stays where it was.
-    transformations=(*panels.rows("nodes"), *panels.rows("edges"), panels.sorted_by("id")),
+    transformations=(
+        *transformations.rows("nodes"),
+        *transformations.rows("edges"),
+        transformations.sorted_by("id"),
+    ),
     repeat="node",
     no_value="no GPU on this node",
 )
@@ -176,8 +180,8 @@ CHOSEN_NODES = (
         theme.COUNT,
         WHOLE,
         transformations=(
-            *panels.rows("A"),
-            panels.in_order(
+            *transformations.rows("A"),
+            transformations.in_order(
                 "instance gpu state gpu_model utilization memory power device numa_node pcie_root "
                 "pcie_switch nvlink_domain topo_mask bandwidth_class gpu_uuid serial vbios_version "
                 "compute_capability",
@@ -186,9 +190,9 @@ CHOSEN_NODES = (
             ),
         ),
         overrides=(
-            panels.cells("utilization", theme.UTILIZATION, "gauge"),
-            panels.cells("memory", theme.MEMORY, "gauge"),
-            panels.column("power", unit=theme.POWER.unit),
+            overrides.cells("utilization", theme.UTILIZATION, "gauge"),
+            overrides.cells("memory", theme.MEMORY, "gauge"),
+            overrides.column("power", unit=theme.POWER.unit),
         ),
     ),
 )
@@ -197,13 +201,10 @@ CHOSEN_NODES = (
 def topology_view() -> Dashboard:
     """The dashboard as a value."""
     return Dashboard(
-        uid=UID,
+        uid=links.TOPOLOGY,
         title="GPU Utilization Topology View",
         description="Every GPU of a cluster, how busy it is and what it is wired to.",
-        tags=("gpu", "seedance", "topology"),
-        variables=(
-            Variable("cluster", "Cluster", queries.CLUSTERS, include_all=True),
-            Variable("node", "Node", queries.NODE_NAMES, multi=True),
-        ),
+        tags=("topology",),
+        variables=(CLUSTER, NODE),
         panels=(Row("Fleet"), *FLEET, Row("Wiring of the chosen nodes"), *CHOSEN_NODES),
     )

@@ -118,14 +118,19 @@ def test_all_data_comes_from_the_chosen_source(dashboard: dict) -> None:
 
 
 def test_links_lead_to_dashboards_and_variables_that_exist(dashboard: dict) -> None:
-    uids = {each["uid"] for each in dashboards().values()}
-    variables = {each["name"] for each in dashboard["templating"]["list"]}
+    declared = {each["uid"]: _variables(each) for each in dashboards().values()}
     urls = re.findall(r'"url": "([^"]+)"', json.dumps(dashboard))
     assert urls
     for url in urls:
         assert url.isascii()
-        assert url.split("/d/")[1].split("?")[0] in uids
-        assert set(re.findall(r"(?<=var-)\w+|(?<=\{)\w+(?=:queryparam)", url)) <= variables
+        target = declared[url.split("/d/")[1].split("?")[0]]
+        assert set(re.findall(r"(?<=var-)\w+", url)) <= target, url
+        passed = set(re.findall(r"(?<=\{)\w+(?=:queryparam)", url))
+        assert passed <= target & _variables(dashboard), url
+
+
+def _variables(dashboard: dict[str, Any]) -> set[str]:
+    return {each["name"] for each in dashboard["templating"]["list"]}
 
 
 def test_firing_alerts_are_marked_on_the_time_axis(dashboard: dict) -> None:
@@ -137,6 +142,7 @@ def test_firing_alerts_are_marked_on_the_time_axis(dashboard: dict) -> None:
 def test_one_generation_of_grafana_is_written(dashboard: dict) -> None:
     assert 39 <= dashboard["schemaVersion"] <= 41
     kinds = {"row", "stat", "table", "timeseries", "state-timeline", "nodeGraph"}
+    kinds |= {"bargauge", "heatmap", "status-history"}
     assert {panel["type"] for panel in dashboard["panels"]} <= kinds
     for panel in panels(dashboard):
         steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]

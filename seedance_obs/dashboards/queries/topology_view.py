@@ -1,45 +1,11 @@
-"""The PromQL of the dashboards, each query under the name of what it answers.
-
-Units are those of the metrics (ratios, watts, bytes) unless a name says otherwise. Every selector
-names the scrape job, and the cluster only by a pattern that also matches where there is none.
-"""
+"""The Topology View: the fleet, its nodes, and the wiring of those that are chosen."""
 
 from seedance_obs.dashboards import theme
-
-
-def with_label(expr: str, label: str, text: str, source: str = "", pattern: str = "") -> str:
-    """The query with a label set to a text, everywhere or where `source` matches a pattern."""
-    return f'label_replace({expr},\n"{label}", "{text}", "{source}", "{pattern}")'
-
-
-def joined(expr: str, label: str, separator: str, *sources: str) -> str:
-    """The query with a label made of others."""
-    names = ", ".join(f'"{source}"' for source in sources)
-    return f'label_join({expr},\n"{label}", "{separator}", {names})'
-
-
-def columns(**exprs: str) -> str:
-    """One query that answers with a table: a series for each cell, its column in the label `stat`.
-
-    In this shape a column keeps its name and its type whatever else is missing, which the answers
-    of several queries, joined in Grafana, do not. Cells whose labels do not contradict each other
-    share a row, so a metric's own name has to go.
-    """
-    cells = (with_label(expr, "stat", name) for name, expr in exprs.items())
-    return with_label("\nor\n".join(cells), "__name__", "")
-
-
-FLEET = 'job="gpu",cluster=~"$cluster"'
-CHOSEN = f'{FLEET},instance=~"$node"'
-BY_NODE = "by (cluster, instance)"
-SAME_GPU = "on (cluster, instance, gpu_uuid)"
-
-CLUSTERS = 'label_values(seedance_exporter_info{job="gpu"}, cluster)'
-NODE_NAMES = f"label_values(seedance_exporter_info{{{FLEET}}}, instance)"
+from seedance_obs.dashboards.queries.scope import BY_NODE, CHOSEN, FIRING, FLEET, SAME_GPU
+from seedance_obs.dashboards.queries.shape import columns, joined, with_label
 
 SEEN = f"seedance_gpus_seen{{{FLEET}}}"
 EXPECTED = f"seedance_gpus_expected{{{FLEET}}}"
-FIRING = 'ALERTS{alertname=~"Seedance.+",alertstate="firing",cluster=~"$cluster"}'
 FLEET_SEEN = f"sum({SEEN})"
 FLEET_EXPECTED = f"sum({EXPECTED})"
 FLEET_MISSING = f"sum(clamp_min({EXPECTED} - {SEEN}, 0))"

@@ -1,0 +1,33 @@
+"""Ways from one dashboard to another: uids, which are promises, and the links that keep choices."""
+
+from seedance_obs.dashboards.theme import JsonObject
+
+TAG = "seedance"
+FLEET = "seedance-fleet"
+TOPOLOGY = "seedance-gpu-topology"
+SENSITIVITY = "seedance-sensitivity"
+TENANTS = "seedance-tenants"
+WORKLOAD = "seedance-workload"
+LEAKS = "seedance-leaks"
+HEALTH = "seedance-health"
+EXPORTER = "seedance-exporter"
+
+
+def to(uid: str, title: str, **variables: str) -> JsonObject:
+    """A data link to a dashboard with the time range, the cluster and these variables.
+
+    A value is Grafana's own template, such as `${__data.fields.instance}`.
+    """
+    chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
+    url = f"/d/{uid}?${{datasource:queryparam}}&${{cluster:queryparam}}{chosen}"
+    return {"title": title, "url": f"{url}&${{__url_time_range}}"}
+
+
+def field(name: str) -> str:
+    """The text of a field in the row that was clicked."""
+    return f"${{__data.fields.{name}}}"
+
+
+def label(name: str) -> str:
+    """A label of the series that was clicked, on a panel over time."""
+    return f"${{__field.labels.{name}}}"

@@ -1,0 +1,11 @@
+"""Whose series a query asks for: the chosen clusters, nodes, domains and tenants."""
+
+FLEET = 'job="gpu",cluster=~"$cluster"'
+RECORDED = 'cluster=~"$cluster"'  # by a rule that leaves no job
+CHOSEN = f'{FLEET},instance=~"$node"'
+TENANT = f'{FLEET},tenant=~"$tenant"'
+BY_NODE = "by (cluster, instance)"
+SAME_NODE = "on (cluster, instance)"
+SAME_GPU = "on (cluster, instance, gpu_uuid)"
+
+FIRING = 'ALERTS{alertname=~"Seedance.+",alertstate="firing",cluster=~"$cluster"}'

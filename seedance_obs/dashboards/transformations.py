@@ -1,0 +1,45 @@
+"""What Grafana makes of answers before a panel shows them.
+
+Only transformations that npm's `@grafana/data` can run are used, so that tests can run all.
+"""
+
+from seedance_obs.dashboards.theme import JsonObject
+
+
+def rows(ref_id: str) -> tuple[JsonObject, JsonObject]:
+    """A query made by `queries.shape.columns` as one frame with real field names."""
+    only: JsonObject = {"id": "byRefId", "options": ref_id}
+    cells: JsonObject = {"mode": "columns", "valueLabel": "stat"}
+    return (
+        {"id": "labelsToFields", "filter": only, "options": cells},
+        {"id": "merge", "filter": only, "options": {}},
+    )
+
+
+def matrix(row: str, column: str, value: str) -> tuple[JsonObject, ...]:
+    r"""A panel's only query, made by `columns`, as a row for each value of one label.
+
+    The first column is called `row\column`; the others have the values of the label `column` as
+    their names. Sorted by both, since Grafana keeps the order in which they come.
+    """
+    options: JsonObject = {
+        "columnField": column,
+        "emptyValue": "null",
+        "rowField": row,
+        "valueField": value,
+    }
+    pairs: JsonObject = {"id": "groupingToMatrix", "options": options}
+    return (*rows("A"), sorted_by(column), sorted_by(row), pairs)
+
+
+def sorted_by(name: str, *, descending: bool = False) -> JsonObject:
+    """The rows of every frame, sorted by a column."""
+    order: JsonObject = {"field": name, "desc": True} if descending else {"field": name}
+    return {"id": "sortBy", "options": {"fields": {}, "sort": [order]}}
+
+
+def in_order(shown: str, *, hidden: str) -> JsonObject:
+    """Columns in this order, others hidden; names by spaces."""
+    order: JsonObject = {name: place for place, name in enumerate(shown.split())}
+    without: JsonObject = dict.fromkeys(hidden.split(), True)
+    return {"id": "organize", "options": {"excludeByName": without, "indexByName": order}}
