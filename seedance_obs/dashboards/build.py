@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any  # Grafana's JSON, as `grafana` gives it
 
+from seedance_obs.dashboards.fleet import fleet
 from seedance_obs.dashboards.grafana import Dashboard, grafana_json
 from seedance_obs.dashboards.options import Options
 from seedance_obs.dashboards.topology_view import topology_view
 
 SHIPPED: Mapping[str, Callable[[], Dashboard]] = {
+    "fleet-overview.json": fleet,
     "gpu-utilization-topology-view.json": topology_view,
 }
 

@@ -8,4 +8,5 @@ BY_NODE = "by (cluster, instance)"
 SAME_NODE = "on (cluster, instance)"
 SAME_GPU = "on (cluster, instance, gpu_uuid)"
 
-FIRING = 'ALERTS{alertname=~"Seedance.+",alertstate="firing",cluster=~"$cluster"}'
+ALERT = 'alertname=~"Seedance.+",cluster=~"$cluster"'
+FIRING = f'ALERTS{{{ALERT},alertstate="firing"}}'
