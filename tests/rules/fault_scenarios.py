@@ -159,7 +159,7 @@ XID_79 = Scenario(
                 nvlinks=PAIR,
                 workloads=[job("train", "research", (0, 1))],
                 faults=[
-                    {"at_s": FAULT_S, "gpu": 1, "xid": 79},
+                    {"at_s": FAULT_S, "gpu": 1, "xid": 79, "recovery_action": "node_reboot"},
                     {"at_s": FAULT_S + 1, "gpu": 1, "xid": 45},
                     {"at_s": FAULT_S + 1, "gpu": 0, "xid": 74},
                     {"at_s": FAULT_S + 2, "gpu": 0, "xid": 45},

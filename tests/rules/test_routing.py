@@ -102,6 +102,9 @@ SEGMENT = "topic=contention instance=n1 segment=s"
 FULL = f"alertname=SeedanceSegmentContended severity=info {SEGMENT}"
 HURTS = f"alertname=SeedanceSegmentContentionHurts severity=warning {SEGMENT}"
 WHOM = f"alertname=SeedanceTenantSlowedByNeighbours severity=info tenant=example {SEGMENT}"
+REMAPPABLE = f"alertname=SeedanceGpuRowRemapPending severity=warning {GPU}"
+RESET = f"alertname=SeedanceGpuRecoveryActionPending severity=critical action=gpu_reset {GPU}"
+DUE = RESET.replace("critical", "warning")
 LEAK = "alertname=SeedanceGpuOrphaned severity=warning topic=leaks instance=n1 suspect=1"
 FILES = "severity=warning topic=leaks instance=n1 workload=w comm=train tenant=example"
 OUT = f"alertname=SeedanceOpenFilesRunningOut {FILES}"
@@ -154,6 +157,19 @@ SCENARIOS: dict[str, tuple[list[str], list[str]]] = {
     "another GPU that is lost is another page": ([LOST, at(LOST, gpu_uuid="GPU-7")], []),
     "XID 45 follows from any other XID of its node": ([XID74], [XID45]),
     "XID 45 alone is heard of": ([XID45, at(XID74, instance="n2")], []),
+    "what the driver asks for is told where nothing pages for that GPU": (
+        [XID48, at(DUE, gpu_uuid="GPU-7"), at(XID31, gpu_uuid="GPU-7")],
+        [RESET, DUE, REMAPPABLE],
+    ),
+    "a GPU that is lost or is to be replaced waits for nothing else": (
+        [REMAP, at(LOST, gpu_uuid="GPU-7")],
+        [DUE, REMAPPABLE, at(RESET, gpu_uuid="GPU-7")],
+    ),
+    "a GPU that takes no work is one page, and its links fail with it": (
+        [RESET, at(DUE, gpu_uuid="GPU-7"), at(LINKS, instance="n2")],
+        [DUE, REMAPPABLE, XID74, LINKS],
+    ),
+    "a GPU that goes on until it is reset explains no broken link": ([DUE, XID74], [REMAPPABLE]),
     "links and the driver's readers fail after a GPU that does not answer": (
         [XID48, at(LINKS, instance="n2")],
         [XID74, LINKS, DRIVER],
