@@ -131,7 +131,7 @@ class _Page:
 def contract_scrape() -> str:
     """One whole scrape of the contract machine; the same text on every run."""
     clock = _Clock()
-    xid = Fault(at_s=XID_AT, gpu=1, xid=48)
+    xid = Fault(at_s=XID_AT, gpu=1, xid=48, recovery_action="drain_and_reset")
     machine = load_machine(CONTRACT_MACHINE)
     leaking = dataclasses.replace(machine.workloads[-1], host=LEAKING)
     machine = dataclasses.replace(

@@ -50,6 +50,7 @@ _TABLE = (
     Quantity("clock_video_hertz", NVML_FIRST, high=1e11),
     Quantity("clocks_event_reasons", NVML_FIRST, high=2**63),
     Quantity("performance_state", NVML_FIRST, high=15),
+    Quantity("recovery_action", NVML_FIRST, high=255),
     Quantity("pcie_generation", NVML_FIRST, low=1, high=8),
     Quantity("pcie_generation_max", NVML_FIRST, low=1, high=8),
     Quantity("pcie_width", NVML_FIRST, low=1, high=32),

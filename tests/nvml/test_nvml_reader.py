@@ -7,6 +7,7 @@ from seedance_obs.sources.nvml.library import (
     DRIVER_NOT_LOADED,
     GPU_IS_LOST,
     NOT_SUPPORTED,
+    RESET_REQUIRED,
     TIMEOUT,
     UNKNOWN,
     NvmlError,
@@ -70,6 +71,20 @@ def test_a_lost_gpu_costs_itself_only(driver, reader):
     assert snapshot.dropped == {"gpu_is_lost": 1}
     del driver.errors["gpu0", "*"]
     assert len(reader.read().gpus) == 2
+
+
+@pytest.mark.parametrize(("action", "there"), [(1, True), (None, False), (256, False)])
+def test_a_gpu_that_only_a_reset_gets_back_is_there_if_it_says_so(driver, reader, action, there):
+    reader.read()
+    driver.errors["gpu0", "nvmlDeviceGetPowerUsage"] = RESET_REQUIRED
+    driver.answers["nvmlDeviceGetFieldValues"] = [{"nvmlReturn": 0, "value": action}]
+    snapshot = reader.read()
+    assert [gpu.uuid for gpu in snapshot.gpus] == [UUIDS["gpu0"]] * there + [UUIDS["gpu1"]]
+    if there:
+        assert snapshot.gpus[0].values == {"recovery_action": 1}
+    assert snapshot.dropped["reset_required"] == 1
+    del driver.errors["gpu0", "nvmlDeviceGetPowerUsage"]
+    assert powers(reader.read()) == [100.0, 100.0]
 
 
 def test_a_failing_call_costs_its_quantity_and_is_tried_again(driver, reader):

@@ -276,6 +276,12 @@ def test_byte_counters_are_in_bytes_and_cost_no_call_of_their_own(driver, reader
     assert [call[0] for call in driver.calls].count(FIELDS) == 2  # and which links are up
 
 
+@pytest.mark.parametrize("action", [0, 4, 9, None])
+def test_the_recovery_action_comes_with_the_byte_counters(driver, reader, action):
+    driver.answers[FIELDS] = fields(61, 0, 0, 0, 0, action)
+    assert reader.read().gpus[0].values.get("recovery_action") == action
+
+
 def test_a_pcie_counter_that_wraps_goes_on(driver, reader):
     assert counted(driver, reader, 61, 2**32 - 10, 5, 0, 0)[:2] == [2**32 - 10, 5]
     assert counted(driver, reader, 61, 90, 6, 0, 0)[:2] == [2**32 + 90, 6]

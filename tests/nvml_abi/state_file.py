@@ -69,7 +69,7 @@ GPU_CALLS_WITH_ARGUMENTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     *(("nvmlDeviceGetClockInfo", (clock,)) for clock in range(4)),
     *(("nvmlDeviceGetTotalEccErrors", (error, scope)) for error in (0, 1) for scope in (0, 1)),
     *(("nvmlDeviceGetMaxClockInfo", (clock,)) for clock in range(4)),
-    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170, 186, 197, 198)),
+    *(("nvmlDeviceGetFieldValues", (field,)) for field in (82, 90, 91, 170, 186, 197, 198, 230)),
     *(("nvmlDeviceGetFieldValues", (field | ALL_LINKS << 32,)) for field in (138, 139)),
     *(("nvmlDeviceGetGpuInstanceProfileInfo", (profile,)) for profile in range(7)),
     *(

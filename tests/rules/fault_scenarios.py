@@ -159,7 +159,7 @@ XID_79 = Scenario(
                 nvlinks=PAIR,
                 workloads=[job("train", "research", (0, 1))],
                 faults=[
-                    {"at_s": FAULT_S, "gpu": 1, "xid": 79},
+                    {"at_s": FAULT_S, "gpu": 1, "xid": 79, "recovery_action": "node_reboot"},
                     {"at_s": FAULT_S + 1, "gpu": 1, "xid": 45},
                     {"at_s": FAULT_S + 1, "gpu": 0, "xid": 74},
                     {"at_s": FAULT_S + 2, "gpu": 0, "xid": 45},
@@ -212,6 +212,8 @@ FD_LEAK = Scenario(
     lasts_s=3000.0,
     heard=frozenset({"ticket SeedanceOpenFilesGrowing leak"}),
 )
+# Simulated tenants do not slow each other down. What it looks like is told by hand: one that
+# computes all the time waits for its data from the moment on at which the other begins.
 NEIGHBOUR = Scenario(
     "noisy neighbour",
     (
@@ -220,8 +222,12 @@ NEIGHBOUR = Scenario(
                 "uplink",
                 2,
                 model=A100,
+                dcgm_interval_s=15,
                 workloads=[
-                    job("steady", "vision", (0,), kind="loading", phases=[[1, 1]]),
+                    job("steady", "vision", (0,), phases=[[1, 1]], duration_s=FAULT_S),
+                    job(
+                        "starved", "vision", (0,), kind="loading", phases=[[1, 1]], start_s=FAULT_S
+                    ),
                     job("noisy", "speech", (1,), kind="loading", phases=[[1, 1]], start_s=FAULT_S),
                 ],
             ),
@@ -229,7 +235,8 @@ NEIGHBOUR = Scenario(
         ),
     ),
     lasts_s=2100.0,
-    heard=frozenset({"info SeedanceSegmentContended uplink"}),
+    heard=frozenset({"ticket SeedanceSegmentContentionHurts uplink"}),
+    echoes=frozenset({"SeedanceSegmentContended"}),
 )
 FRAGMENTED = Scenario(
     "8-GPU job waits",

@@ -67,6 +67,12 @@ def test_severity_and_tenant_decide_who_hears_of_it(labels: str, receivers: str)
     assert said.strip() == receivers
 
 
+def at(labels: str, **changed: str) -> str:
+    """The labels with some of them different."""
+    pairs = dict(pair.split("=", 1) for pair in labels.split()) | changed
+    return " ".join(f"{name}={value}" for name, value in pairs.items())
+
+
 GPU = "topic=health instance=n1 gpu_uuid=GPU-5"
 PEER = "topic=health instance=n1 gpu_uuid=GPU-6"
 FLEET_DOWN = "alertname=SeedanceFleetUnobserved severity=critical topic=exporter"
@@ -81,25 +87,37 @@ REMAP = f"alertname=SeedanceGpuRowRemapFailed severity=critical {GPU}"
 FABRIC = "alertname=SeedanceNvlinkFabricDegraded severity=critical topic=health instance=n1"
 LINKS = f"alertname=SeedanceGpuNvlinksDown severity=warning {PEER}"
 DRIVER = "alertname=SeedanceGpuSourcesDown severity=critical topic=exporter instance=n1"
+FLAKY = "alertname=SeedanceTargetFlaky severity=warning topic=exporter instance=n1"
+STUCK = at(DRIVER, alertname="SeedanceSourceWorkersAbandoned", severity="warning", source="nvml")
+NO_NVML = at(STUCK, alertname="SeedanceSourceDown")
+ECC = f"alertname=SeedanceGpuEccUncorrected severity=warning {GPU}"
+PENDING = f"alertname=SeedanceGpuRowRemapPending severity=warning {GPU}"
+XID63 = f"alertname=SeedanceGpuXidContained severity=info xid=63 class=contained {GPU}"
+LINK = f"alertname=SeedanceGpuNvlinksDown severity=warning {GPU}"
+UNJOINED = f"alertname=SeedanceGpuFabricUnhealthy severity=warning {GPU}"
+REPLAYS = f"alertname=SeedanceGpuPcieReplays severity=warning {GPU}"
+SLOW_LINK = f"alertname=SeedanceGpuPcieLinkDegraded severity=info {GPU}"
+FULL_LINK = at(SLOW_LINK, alertname="SeedanceGpuLinkDegradedUnderLoad", severity="warning")
 SEGMENT = "topic=contention instance=n1 segment=s"
 FULL = f"alertname=SeedanceSegmentContended severity=info {SEGMENT}"
 HURTS = f"alertname=SeedanceSegmentContentionHurts severity=warning {SEGMENT}"
 WHOM = f"alertname=SeedanceTenantSlowedByNeighbours severity=info tenant=example {SEGMENT}"
+REMAPPABLE = f"alertname=SeedanceGpuRowRemapPending severity=warning {GPU}"
+RESET = f"alertname=SeedanceGpuRecoveryActionPending severity=critical action=gpu_reset {GPU}"
+DUE = RESET.replace("critical", "warning")
 LEAK = "alertname=SeedanceGpuOrphaned severity=warning topic=leaks instance=n1 suspect=1"
 FILES = "severity=warning topic=leaks instance=n1 workload=w comm=train tenant=example"
 OUT = f"alertname=SeedanceOpenFilesRunningOut {FILES}"
 GROWS = f"alertname=SeedanceOpenFilesGrowing {FILES}"
+IDLE_LEAK = (
+    "alertname=SeedanceIdleWindowLeaking severity=warning topic=leaks instance=n1 workload=w"
+    " tenant=example"
+)
 PLACED = "alertname=SeedancePlacementNvlinkMissed severity=warning topic=placement instance=n1"
 STRANDED = "alertname=SeedanceFragmentationStranded severity=warning topic=fragmentation"
 THRESHOLDS = "alertname=SeedanceThresholdsMissing severity=warning topic=exporter of=x"
 FAST = "alertname=SeedanceUsefulBudgetBurnsFast severity=critical topic=energy"
 SLOW = "alertname=SeedanceUsefulBudgetBurnsSlowly severity=warning topic=energy"
-
-
-def at(labels: str, **changed: str) -> str:
-    """The labels with some of them different."""
-    pairs = dict(pair.split("=", 1) for pair in labels.split()) | changed
-    return " ".join(f"{name}={value}" for name, value in pairs.items())
 
 
 # What fires together, and which of it is an echo.
@@ -139,11 +157,46 @@ SCENARIOS: dict[str, tuple[list[str], list[str]]] = {
     "another GPU that is lost is another page": ([LOST, at(LOST, gpu_uuid="GPU-7")], []),
     "XID 45 follows from any other XID of its node": ([XID74], [XID45]),
     "XID 45 alone is heard of": ([XID45, at(XID74, instance="n2")], []),
+    "what the driver asks for is told where nothing pages for that GPU": (
+        [XID48, at(DUE, gpu_uuid="GPU-7"), at(XID31, gpu_uuid="GPU-7")],
+        [RESET, DUE, REMAPPABLE],
+    ),
+    "a GPU that is lost or is to be replaced waits for nothing else": (
+        [REMAP, at(LOST, gpu_uuid="GPU-7")],
+        [DUE, REMAPPABLE, at(RESET, gpu_uuid="GPU-7")],
+    ),
+    "a GPU that takes no work is one page, and its links fail with it": (
+        [RESET, at(DUE, gpu_uuid="GPU-7"), at(LINKS, instance="n2")],
+        [DUE, REMAPPABLE, XID74, LINKS],
+    ),
+    "a GPU that goes on until it is reset explains no broken link": ([DUE, XID74], [REMAPPABLE]),
     "links and the driver's readers fail after a GPU that does not answer": (
         [XID48, at(LINKS, instance="n2")],
         [XID74, LINKS, DRIVER],
     ),
-    "a board that waits to be replaced explains no broken link": ([REMAP, XID74, LINKS], []),
+    "a board that waits to be replaced explains no broken link": ([REMAP, LINKS], [XID74]),
+    "a node that comes and goes is told as that": ([FLAKY], [DOWN, XID48]),
+    "a driver that hangs without another source is one page": ([DRIVER], [STUCK, NO_NVML]),
+    "a driver that hangs beside DCGM is one ticket": (
+        [STUCK, at(NO_NVML, source="podresources"), at(NO_NVML, instance="n2")],
+        [NO_NVML],
+    ),
+    "memory that fails is its XID": (
+        [XID48, at(REMAP, gpu_uuid="GPU-6"), at(PENDING, gpu_uuid="GPU-7")],
+        [REMAP, PENDING, ECC, XID63],
+    ),
+    "memory that waits for a reset is no other error": ([PENDING], [ECC, XID63]),
+    "an error that was counted and contained is one": ([ECC, at(XID63, gpu_uuid="GPU-6")], [XID63]),
+    "links that are down are no errors of links": (
+        [LINK, at(XID74, instance="n2"), at(UNJOINED, gpu_uuid="GPU-6")],
+        [XID74, at(XID74, gpu_uuid="GPU-5"), UNJOINED],
+    ),
+    "a slow PCIe link without work is for information": ([SLOW_LINK], []),
+    "a slow PCIe link that work waits for is one ticket": (
+        [FULL_LINK, at(SLOW_LINK, gpu_uuid="GPU-6")],
+        [SLOW_LINK],
+    ),
+    "a PCIe link with errors is told by them": ([REPLAYS], [SLOW_LINK, FULL_LINK]),
     "a switch that fails is one page": (
         [FABRIC],
         [XID74, at(XID74, gpu_uuid="GPU-7"), XID45, LINKS, FULL],
@@ -164,6 +217,14 @@ SCENARIOS: dict[str, tuple[list[str], list[str]]] = {
     "files that grow and those that run out": (
         [OUT, at(GROWS, comm="other"), at(GROWS, workload="v")],
         [GROWS],
+    ),
+    "a leak in an idle window is one leak": (
+        [IDLE_LEAK, at(GROWS, workload="v")],
+        [GROWS, at(GROWS, comm="other")],
+    ),
+    "a board that nobody's process keeps awake": (
+        [at(LEAK, gpu_uuid="GPU-5")],
+        [f"alertname=SeedanceGpuBurnsForNobody severity=warning {at(GPU, topic='energy')}"],
     ),
     "waste that is fast is slow waste, too": ([FAST], [SLOW]),
     "thresholds that are missing silence nothing and are heard of": (

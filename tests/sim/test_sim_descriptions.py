@@ -135,6 +135,10 @@ BAD = {
         changed(faults=[{"at_s": 1, "gpu": 0, "lost": True, "until_s": 2}]),
         r"faults\[0\].until_s: only an NVSwitch",
     ),
+    "a wish of no driver": (
+        changed(faults=[{"at_s": 1, "gpu": 0, "recovery_action": "prayer"}]),
+        r"faults\[0\].recovery_action: one of none, gpu_reset",
+    ),
     "fault elsewhere": (changed(faults=[{"at_s": 1, "gpu": 9, "xid": 79}]), "there is no GPU 9"),
     "memory overflows": (with_job(memory_mib=90_000), "memory of job exceeds 80996 MiB on GPU 0"),
     "shares overflow": (

@@ -142,7 +142,7 @@ BOARD_SHAPES: dict[str, tuple[tuple[int, ...], Callable[[Any], bool]]] = {
     "nvmlDeviceGetEnforcedPowerLimit": ((), is_count),
     "nvmlDeviceGetTotalEnergyConsumption": ((), is_count),
     "nvmlDeviceGetTemperature": ((0,), is_count),
-    "nvmlDeviceGetFieldValues": ((82, 90, 91, 186, 197, 198, 9999), is_list_of(is_field, 7)),
+    "nvmlDeviceGetFieldValues": ((82, 90, 91, 186, 197, 198, 230, 9999), is_list_of(is_field, 8)),
     "nvmlDeviceGetProcessUtilization": ((0,), is_use),
     "nvmlDeviceGetVirtualizationMode": ((), lambda value: value in (0, 1)),
     "nvmlDeviceGetGpuInstanceProfileInfo": ((0,), has(*PROFILE)),

@@ -8,6 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from seedance_obs.exporter.registry import register
 from seedance_obs.exporter.view import GPU_LABELS, MIG_LABELS, NodeView, mig_labels
+from seedance_obs.sources.recovery import action_name
 from seedance_obs.sources.xid import classify
 
 Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily
@@ -193,6 +194,7 @@ class GpuCollector:
                         _add(family, row, labels, instance.values[row.quantity])
         yield from families.values()
         yield _clocks_events(view)
+        yield _recovery_actions(view)
         yield _xid_errors(view)
 
 
@@ -212,6 +214,20 @@ def _clocks_events(view: NodeView) -> Metric:
         if mask is not None:
             for bit, reason in CLOCKS_EVENTS.items():
                 family.add_metric([*gpu.labels, reason], float(bool(int(mask) & bit)))
+    return family
+
+
+def _recovery_actions(view: NodeView) -> Metric:
+    family = GaugeMetricFamily(
+        "seedance_gpu_recovery_action",
+        "1 while the driver asks for this action to get the GPU back; none where it asks for "
+        "nothing. Of how many GPUs it would is in seedance_gpu_source_gpus.",
+        labels=[*GPU_LABELS, "action"],
+    )
+    for gpu in view.gpus:
+        action = gpu.merged.value("recovery_action")
+        if action:
+            family.add_metric([*gpu.labels, action_name(int(action))], 1)
     return family
 
 

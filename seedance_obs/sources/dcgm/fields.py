@@ -142,6 +142,7 @@ FIELDS = (
         f"{D}CLOCKS_EVENT_REASONS",
     ),
     _board("performance_state", float, f"{D}PSTATE", f"{D}GPU_PSTATE"),
+    _board("recovery_action", round, f"{D}GET_GPU_RECOVERY_ACTION", f"{D}GPU_RECOVERY_ACTION"),
     _board("pcie_generation", float, f"{D}PCIE_LINK_GEN"),
     _board("pcie_generation_max", float, f"{D}PCIE_MAX_LINK_GEN"),
     _board("pcie_width", float, f"{D}PCIE_LINK_WIDTH"),

@@ -13,8 +13,15 @@ from contextlib import nullcontext
 
 from seedance_obs.errors import SourceUnavailableError
 from seedance_obs.flow import Flow
+from seedance_obs.quantities import QUANTITIES
 from seedance_obs.sources.nvml import library as nvml
-from seedance_obs.sources.nvml.asking import DRIVER_GONE, NEVER_AGAIN, integer, optional
+from seedance_obs.sources.nvml.asking import (
+    DRIVER_GONE,
+    NEVER_AGAIN,
+    fields,
+    integer,
+    optional,
+)
 from seedance_obs.sources.nvml.board import Board, describe
 from seedance_obs.sources.nvml.calls import Calls
 from seedance_obs.sources.nvml.fast import FastReader
@@ -24,7 +31,13 @@ from seedance_obs.sources.nvml.mig import read_board_slices, read_mig_devices
 from seedance_obs.sources.nvml.nvlinks import links_changed, read_nvlinks
 from seedance_obs.sources.nvml.pairs import Pairs
 from seedance_obs.sources.nvml.processes import read_processes
-from seedance_obs.sources.nvml.reads import ACTIVITY_READS, BOARD_READS, COUNTER_READS, WRAPPING
+from seedance_obs.sources.nvml.reads import (
+    ACTIVITY_READS,
+    BOARD_READS,
+    COUNTER_READS,
+    RECOVERY_ACTION,
+    WRAPPING,
+)
 from seedance_obs.sources.nvml.samples import PID_MAX, SampleReader
 from seedance_obs.sources.nvml.vgpus import read_vgpus, vgpu_samples
 from seedance_obs.sources.nvml.wrapping import Unwrapped
@@ -142,8 +155,29 @@ class NvmlReader:
             except NvmlError as error:
                 if error.code in DRIVER_GONE:
                     raise _unavailable(error) from error
+                board = self._boards.get(index)
                 self._forget_board(index)
                 self._calls.dropped[error.name] += 1
+                if board is not None and error.code == nvml.RESET_REQUIRED:
+                    yield from self._read_verdict(index, board)
+
+    def _read_verdict(self, index: int, board: Board) -> Iterator[GpuReadings]:
+        """A board that answers nothing else until it is reset: it is there, and says so."""
+        asked = (RECOVERY_ACTION, 0)
+        try:
+            action = fields(self._library, board.name, asked).get(asked)
+        except NvmlError as error:
+            self._calls.dropped[error.name] += 1
+            return
+        if action is not None and QUANTITIES["recovery_action"].admits(action):
+            yield GpuReadings(
+                uuid=board.uuid,
+                index=index,
+                pci_bus_id=board.pci_bus_id,
+                model=board.model,
+                values={"recovery_action": action},
+                facts=board.facts,
+            )
 
     def _read_pairs(self) -> tuple[GpuPair, ...]:
         uuids = {index: board.uuid for index, board in self._boards.items()}

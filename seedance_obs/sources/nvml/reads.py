@@ -10,6 +10,7 @@ from seedance_obs.sources.nvml.library import Plain
 Taken: TypeAlias = Iterator[tuple[str, float]]
 Unit: TypeAlias = Callable[[float], float]
 ALL_LINKS = 0xFFFFFFFF << 32  # the scope of a field that is asked of all links together
+RECOVERY_ACTION = 230  # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
 WRAPPING = ("pcie_transmit_bytes", "pcie_receive_bytes")  # 32 bits wide where it was looked at
 
 
@@ -132,6 +133,7 @@ COUNTER_READS = (
         (198, "pcie_receive_bytes", _as_is),
         (138 | ALL_LINKS, "nvlink_transmit_bytes", _kibi),
         (139 | ALL_LINKS, "nvlink_receive_bytes", _kibi),
+        (RECOVERY_ACTION, "recovery_action", _as_is),
     ),
 )
 

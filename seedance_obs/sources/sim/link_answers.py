@@ -16,6 +16,7 @@ MEMORY_TEMPERATURE, NVLINK_SPEED_COMMON, NVLINK_COUNT, NVLINK_REMOTE_ID = 82, 90
 NVLINK_SPEED, NVLINK_STATE, NVLINK_VERSION = 164, 165, 166
 NVLINK_SENT, NVLINK_RECEIVED, ALL_LINKS = 138, 139, 2**32 - 1
 PCIE_SENT, PCIE_RECEIVED, POWER_NOW = 197, 198, 186
+RECOVERY_ACTION = 230
 AMPERE = (8, 0)
 C2C_COUNT, C2C_STATUS, C2C_SPEED = 170, 171, 172
 
@@ -140,6 +141,7 @@ _FIELDS: Mapping[int, Field] = {
     PCIE_SENT: _pcie_bytes("pcie_transmit"),
     PCIE_RECEIVED: _pcie_bytes("pcie_receive"),
     POWER_NOW: lambda board, t, _scope: round(1000 * board.power_watts(t)),
+    RECOVERY_ACTION: lambda board, t, _scope: board.recovery_action(t),
     NVLINK_REMOTE_ID: _remote_id,
     NVLINK_SPEED: _of_link(lambda board, end: board.model.nvlink_mbps if end else 0),
     NVLINK_STATE: _of_link(lambda _board, end: int(end is not None)),

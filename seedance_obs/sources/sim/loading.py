@@ -7,6 +7,7 @@ from typing import TypeVar
 import yaml
 
 from seedance_obs.errors import UsageError
+from seedance_obs.sources.recovery import ACTIONS
 from seedance_obs.sources.sim.adapters import read_adapter
 from seedance_obs.sources.sim.checks import check_machine
 from seedance_obs.sources.sim.description import Section
@@ -126,7 +127,10 @@ def _fault(_index: int, section: Section) -> Fault:
         ecc_uncorrected=section.integer("ecc_uncorrected", 0),
         ecc_corrected=section.integer("ecc_corrected", 0),
         pcie_replays=section.integer("pcie_replays", 0),
+        recovery_action=section.optional_text("recovery_action"),
     )
+    if fault.recovery_action not in (None, *ACTIONS):
+        section.reject("recovery_action", f"one of {', '.join(ACTIONS)} is wanted")
     if fault.nvswitch is not None:
         if fault != Fault(at_s=fault.at_s, nvswitch=fault.nvswitch, until_s=fault.until_s):
             section.reject("nvswitch", "an NVSwitch is down from at_s to until_s, and no more")

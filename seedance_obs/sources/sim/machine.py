@@ -188,6 +188,7 @@ class Fault:
     ecc_uncorrected: int = 0
     ecc_corrected: int = 0
     pcie_replays: int = 0
+    recovery_action: str | None = None  # the driver's wish from now on, of recovery.ACTIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,12 @@ FIELDS = (
         _remapper(lambda _b, _t: 0),
     ),
     PageField(
+        f"{DEV}GET_GPU_RECOVERY_ACTION",
+        "gauge",
+        "GPU Recovery Action",
+        _board(lambda b, t: b.recovery_action(t)),
+    ),
+    PageField(
         f"{DEV}NVLINK_BANDWIDTH_TOTAL",
         "counter",
         "Total number of NVLink bandwidth counters for all lanes.",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from seedance_obs.sources.recovery import ACTIONS, FIRST_RELEASE
 from seedance_obs.sources.sim.kinds import KINDS, Kind
 from seedance_obs.sources.sim.machine import (
     GHOST,
@@ -292,6 +293,15 @@ class Board:
         """How many errors of one kind (a counting field of `Fault`) there were up to t."""
         mine = (f for f in self.machine.faults if f.gpu == self.gpu.index and f.at_s <= t)
         return sum(int(getattr(f, fault)) for f in mine)
+
+    def recovery_action(self, t: float) -> int | None:
+        """NVML's number of what the driver asks for; None before it has such a verdict."""
+        release, _, _ = (self.machine.driver_version or "").partition(".")
+        if not release.isdecimal() or int(release) < FIRST_RELEASE:
+            return None
+        mine = (f for f in self.machine.faults if f.gpu == self.gpu.index and f.at_s <= t)
+        asked = [(f.at_s, f.recovery_action) for f in mine if f.recovery_action is not None]
+        return ACTIONS.index(max(asked)[1]) if asked else 0
 
     def _run(self, held: Holding, t: float) -> int | None:
         return run_at(held.workload, t) if t < self.lost_at else None
