@@ -5,13 +5,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any  # Grafana's JSON, as `grafana` gives it
 
+from seedance_obs.dashboards.exporter_health import exporter_health
 from seedance_obs.dashboards.fleet import fleet
 from seedance_obs.dashboards.grafana import Dashboard, grafana_json
+from seedance_obs.dashboards.health import health
 from seedance_obs.dashboards.options import Options
 from seedance_obs.dashboards.topology_view import topology_view
 
 SHIPPED: Mapping[str, Callable[[], Dashboard]] = {
+    "exporter-health.json": exporter_health,
     "fleet-overview.json": fleet,
+    "gpu-health.json": health,
     "gpu-utilization-topology-view.json": topology_view,
 }
 

@@ -27,3 +27,8 @@ def gpu_name(expr: str, label: str, source: str = "gpu") -> str:
     """The query with a GPU's name, "GPU 07", in a label: Grafana sorts by text, so it is padded."""
     padded = with_label(expr, label, "GPU $1", source, "(.+)")
     return with_label(padded, label, "GPU 0$1", source, "([0-9])")
+
+
+def band(expr: str) -> str:
+    """The query with a label `band` of node and GPU, which Prometheus sorts series by."""
+    return joined(gpu_name(expr, "band"), "band", " ", "instance", "band")
