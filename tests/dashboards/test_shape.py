@@ -14,7 +14,14 @@ from seedance_obs.dashboards.grafana import normalise
 from seedance_obs.rules.expression import parse, selectors
 
 ROOT = Path(__file__).parents[2]
-BUILT_IN = {"ALERTS"}
+# What Prometheus makes of every target and of every alert.
+BUILT_IN = {
+    "ALERTS",
+    "ALERTS_FOR_STATE",
+    "up",
+    "scrape_duration_seconds",
+    "scrape_samples_scraped",
+}
 DASHBOARD_FILES = sorted(dashboards().items())
 
 
@@ -56,8 +63,8 @@ def recorded() -> set[str]:
 
 def test_a_query_uses_only_names_of_the_contract_or_recorded_ones(dashboard: dict) -> None:
     used = set().union(*(names_in(expr) for expr in queries(dashboard)))
-    assert "seedance_gpu_utilization_ratio" in used
-    assert used - contract() - recorded() == BUILT_IN
+    assert used & contract()
+    assert used - contract() - recorded() <= BUILT_IN
 
 
 def test_every_panel_says_what_it_shows(dashboard: dict) -> None:
