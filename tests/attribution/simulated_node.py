@@ -81,9 +81,16 @@ class SimulatedNode:
     """Goes on by `step`; times are seconds since the machine's epoch."""
 
     def __init__(
-        self, machine: Machine, root: Path, kubelet: Path | None, settings: NodeSettings
+        self,
+        machine: Machine,
+        root: Path,
+        kubelet: Path | None,
+        settings: NodeSettings,
+        *,
+        epoch_unix: float = EPOCH_UNIX,
     ) -> None:
         self.machine = machine
+        self.epoch_unix = epoch_unix
         self.now = 0.0
         self._root = root
 
@@ -103,7 +110,7 @@ class SimulatedNode:
             sources,
             node_name=machine.name,
             monotonic=clock,
-            wall=lambda: EPOCH_UNIX + self.now,
+            wall=lambda: epoch_unix + self.now,
         )
         self._due = {"dcgm": 0.0, "podresources": 0.0, "refresh": 0.0}
         self._running: list[Program] = []
@@ -177,7 +184,7 @@ class SimulatedNode:
         running = programs(self.machine, self.now)
         if also_counters or running != self._running:
             self._running = running
-            write_proc(self.machine, self._root, self.now, epoch_unix=EPOCH_UNIX)
+            write_proc(self.machine, self._root, self.now, epoch_unix=self.epoch_unix)
 
     def _is_due(self, what: str, t: float) -> bool:
         interval = {"dcgm": self.machine.dcgm_interval_s or 1.0}.get(what, 5.0)
@@ -188,7 +195,9 @@ class SimulatedNode:
 
 
 @contextmanager
-def simulated_node(machine: Machine, folder: Path, **changes: Any) -> Iterator[SimulatedNode]:
+def simulated_node(
+    machine: Machine, folder: Path, *, epoch_unix: float = EPOCH_UNIX, **changes: Any
+) -> Iterator[SimulatedNode]:
     """A node of a machine below a folder, with a kubelet where the machine has Kubernetes.
 
     Its settings are the defaults but for the changes, and for a fast loop of a second.
@@ -198,11 +207,11 @@ def simulated_node(machine: Machine, folder: Path, **changes: Any) -> Iterator[S
         **{"node_root": str(root), "bandwidth_interval_seconds": 1.0, **changes}
     )
     write_sysfs(machine, root)
-    write_proc(machine, root, 0.0, epoch_unix=EPOCH_UNIX)
+    write_proc(machine, root, 0.0, epoch_unix=epoch_unix)
     if not machine.kubernetes:
-        yield SimulatedNode(machine, root, None, settings)
+        yield SimulatedNode(machine, root, None, settings, epoch_unix=epoch_unix)
         return
     socket = folder / "kubelet.sock"
     with SimulatedKubelet(machine, socket, now=lambda: node.now):
-        node = SimulatedNode(machine, root, socket, settings)
+        node = SimulatedNode(machine, root, socket, settings, epoch_unix=epoch_unix)
         yield node
