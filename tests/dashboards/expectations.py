@@ -1,0 +1,12 @@
+"""Where a panel may show nothing, or something of a fleet that has no GPU: exceptions, by title."""
+
+TOPOLOGY = "gpu-utilization-topology-view.json"
+
+# In no fleet of the history.
+WITHOUT_A_FLEET: set[tuple[str, str]] = set()
+
+# In the calm cluster, as nothing there is wrong.
+EMPTY_IN_CALM: set[tuple[str, str]] = set()
+
+# Of nodes without GPUs: what an exporter says of itself, and of the host.
+SHOWN_WITHOUT_GPUS: set[tuple[str, str]] = set()

@@ -1,0 +1,123 @@
+"""Every panel of every dashboard, drawn for every fleet and choice, keeps the contract of its kind.
+
+A fleet is a cluster of the simulated history, or all of them together.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from seedance_obs.dashboards.build import dashboards
+from tests.dashboards.every_panel import Drawn, every_panel, panels_of
+from tests.dashboards.expectations import EMPTY_IN_CALM, SHOWN_WITHOUT_GPUS, WITHOUT_A_FLEET
+from tests.dashboards.gone_exporters import gone_exporters, shown_after
+from tests.dashboards.grafana_variables import ALL, EVERY_CLUSTER
+from tests.dashboards.history import CLUSTERS, History
+from tests.dashboards.panel_contracts import holds
+from tests.dashboards.thresholds import probes_of, wrong
+
+FILES = dashboards()
+FLEETS = [*(each.name for each in CLUSTERS), EVERY_CLUSTER]
+PANELS = [(file, panel) for file, dashboard in FILES.items() for panel in panels_of(dashboard)]
+Key = tuple[str, int, str]
+
+
+def _id(value: object) -> str:
+    return value["title"] if isinstance(value, dict) else str(value)
+
+
+every = pytest.mark.parametrize(("file", "panel"), PANELS, ids=_id)
+every_fleet = pytest.mark.parametrize("fleet", FLEETS)
+
+
+@pytest.fixture(scope="module")
+def drawn(history: History) -> dict[Key, list[Drawn]]:
+    found: dict[Key, list[Drawn]] = {}
+    for each in every_panel(FILES, history):
+        key = (each.file, each.panel["id"], each.choice.cluster)
+        found.setdefault(key, []).append(each)
+    return found
+
+
+@every_fleet
+@every
+def test_a_panel_keeps_its_contract(
+    drawn: dict[Key, list[Drawn]],
+    file: str,
+    panel: dict[str, Any],
+    fleet: str,
+    record_property: Any,
+) -> None:
+    record_property("drawn", (file, panel["title"], fleet))
+    for each in drawn[file, panel["id"], fleet]:
+        holds(each)
+
+
+@every
+def test_a_panel_shows_something_of_some_fleet(
+    drawn: dict[Key, list[Drawn]], file: str, panel: dict[str, Any]
+) -> None:
+    filled = {fleet for fleet in FLEETS if any(map(_filled, drawn[file, panel["id"], fleet]))}
+    assert filled or (file, panel["title"]) in WITHOUT_A_FLEET
+    if "calm" in FLEETS:
+        assert ("calm" in filled) != ((file, panel["title"]) in EMPTY_IN_CALM)
+
+
+def _filled(drawn: Drawn) -> bool:
+    return not drawn.empty
+
+
+@pytest.mark.skipif("none" not in FLEETS, reason="the history has no fleet without GPUs")
+@every
+def test_a_panel_of_a_fleet_without_gpus_shows_nothing_or_zero(
+    drawn: dict[Key, list[Drawn]], file: str, panel: dict[str, Any]
+) -> None:
+    shown = [
+        (field["display"], value)
+        for each in drawn[file, panel["id"], "none"]
+        for field in each.fields("number")
+        for value in field["values"]
+        if value
+    ]
+    assert bool(shown) == ((file, panel["title"]) in SHOWN_WITHOUT_GPUS), shown[:3]
+
+
+@every
+def test_nothing_is_drawn_of_an_exporter_that_has_gone(
+    drawn: dict[Key, list[Drawn]], history: History, file: str, panel: dict[str, Any]
+) -> None:
+    for gone in gone_exporters(history):
+        for fleet in (gone.cluster, EVERY_CLUSTER):
+            for each in drawn[file, panel["id"], fleet]:
+                late = [field["display"] for field, _ in shown_after(each, gone)]
+                assert not each.over_time or not late, late[:3]
+
+
+@every
+def test_an_override_names_a_field_that_some_fleet_has(
+    drawn: dict[Key, list[Drawn]], file: str, panel: dict[str, Any]
+) -> None:
+    fields = [field for each in _of(drawn, file, panel) for field in each.fields()]
+    names = {field["name"] for field in fields} | {field.get("display") for field in fields}
+    named = _named(panel)
+    sorted_by = {each["displayName"] for each in panel["options"].get("sortBy", ())}
+    assert (named | sorted_by) - names == set()
+
+
+def _of(drawn: Mapping[Key, list[Drawn]], file: str, panel: Mapping[str, Any]) -> Iterator[Drawn]:
+    for fleet in FLEETS:
+        yield from drawn[file, panel["id"], fleet]
+
+
+def _named(panel: Mapping[str, Any]) -> set[str]:
+    matchers = [each["matcher"] for each in panel["fieldConfig"]["overrides"]]
+    return {each["options"] for each in matchers if each["id"] == "byName"}
+
+
+@pytest.mark.parametrize(("file", "dashboard"), FILES.items(), ids=_id)
+def test_texts_and_colours_are_right_at_every_threshold(
+    file: str, dashboard: dict[str, Any]
+) -> None:
+    probes = [probe for panel in panels_of(dashboard) for probe in probes_of(panel)]
+    assert wrong(probes) == []
