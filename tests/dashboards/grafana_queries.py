@@ -1,4 +1,4 @@
-"""When Grafana asks for what: the window, the step and the interval of each of a panel's queries."""
+"""When Grafana asks for what: the window, the step and the rate interval of a panel's queries."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What must hold for a panel of each kind, whatever it shows; a broken rule is an AssertionError."""
+"""What must hold for a panel of each kind, whatever it shows; else an AssertionError."""
 
 import math
 import re

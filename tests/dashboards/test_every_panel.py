@@ -12,7 +12,7 @@ from seedance_obs.dashboards.build import dashboards
 from tests.dashboards.every_panel import Drawn, every_panel, panels_of
 from tests.dashboards.expectations import EMPTY_IN_CALM, SHOWN_WITHOUT_GPUS, WITHOUT_A_FLEET
 from tests.dashboards.gone_exporters import gone_exporters, shown_after
-from tests.dashboards.grafana_variables import ALL, EVERY_CLUSTER
+from tests.dashboards.grafana_variables import EVERY_CLUSTER
 from tests.dashboards.history import CLUSTERS, History
 from tests.dashboards.panel_contracts import holds
 from tests.dashboards.thresholds import probes_of, wrong
@@ -115,9 +115,5 @@ def _named(panel: Mapping[str, Any]) -> set[str]:
     return {each["options"] for each in matchers if each["id"] == "byName"}
 
 
-@pytest.mark.parametrize(("file", "dashboard"), FILES.items(), ids=_id)
-def test_texts_and_colours_are_right_at_every_threshold(
-    file: str, dashboard: dict[str, Any]
-) -> None:
-    probes = [probe for panel in panels_of(dashboard) for probe in probes_of(panel)]
-    assert wrong(probes) == []
+def test_texts_and_colours_are_right_at_every_threshold() -> None:
+    assert wrong([probe for _, panel in PANELS for probe in probes_of(panel)]) == []

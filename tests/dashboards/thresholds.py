@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tests.dashboards.grafana_engine import run_grafana
@@ -35,7 +36,7 @@ def _expected(config: Mapping[str, Any]) -> dict[Any, tuple[str | None, str | No
     expected: dict[Any, tuple[str | None, str | None]] = {}
     if config["color"]["mode"] == "thresholds":
         steps = config["thresholds"]["steps"]
-        for below, step in zip(steps, steps[1:], strict=False):
+        for below, step in pairwise(steps):
             expected[step["value"] * (1 - BELOW)] = (None, below["color"])
             expected[step["value"]] = (None, step["color"])
     for mapping in config.get("mappings", ()):
