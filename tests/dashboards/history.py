@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from seedance_obs.demo.programs import Programs, find_program, free_port, wait_until
-from tests.dashboards.fleets import CLUSTERS, LASTS_S, SCRAPE_S, encoded_history
+from tests.dashboards.fleets import CLUSTERS, LASTS_S, SCRAPE_S
 from tests.dashboards.remote_write import push
+from tests.dashboards.scrapes import encoded_history
 
 Answer = list[dict[str, Any]]
 LEAST_AGE_S = 30.0
@@ -30,7 +31,7 @@ class History:
     url: str
     start: float
     end: float
-    clusters: tuple[str, ...] = tuple(each.name for each in CLUSTERS)
+    clusters: tuple[str, ...] = tuple(CLUSTERS)
 
     def instant(self, expr: str, at: float | None = None) -> Answer:
         """What an expression is at a moment, the end if none is said."""
@@ -72,7 +73,7 @@ def simulated_history(folder: Path) -> Iterator[History]:
     end = (time.time() - LEAST_AGE_S) // 60 * 60
     with empty_prometheus(folder) as url:
         history = History(url, end - LASTS_S, end)
-        for encoded in encoded_history(history.start):
+        for encoded in encoded_history(CLUSTERS.values(), history.start):
             push(url, encoded)
         yield history
 
