@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from loopback_prometheus import Prometheus, running_prometheus
 
+from seedance_obs.dashboards.build import dashboards
+from tests.dashboards.every_panel import Drawn, Key, by_fleet, every_panel
 from tests.dashboards.history import History, simulated_history
 
 
@@ -19,6 +21,11 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     with simulated_history(tmp_path_factory.mktemp("history")) as simulated:
         yield simulated
+
+
+@pytest.fixture(scope="session")
+def drawn_panels(history: History) -> dict[Key, list[Drawn]]:
+    return by_fleet(every_panel(dashboards(), history))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

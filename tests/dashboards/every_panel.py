@@ -16,6 +16,7 @@ from tests.dashboards.history import Answer, History
 AT_ONCE = 4
 Field = dict[str, Any]
 Frame = dict[str, Any]
+Key = tuple[str, int, str]
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,15 @@ def every_panel(files: Mapping[str, Mapping[str, Any]], history: History) -> lis
         Drawn(p.file, p.panel, p.choice, p.window, p.queries, answer, **what)
         for (p, answer), what in zip(answered, shown, strict=True)
     ]
+
+
+def by_fleet(drawn: list[Drawn]) -> dict[Key, list[Drawn]]:
+    """What was drawn by dashboard, panel and fleet."""
+    found: dict[Key, list[Drawn]] = {}
+    for each in drawn:
+        key = (each.file, each.panel["id"], each.choice.cluster)
+        found.setdefault(key, []).append(each)
+    return found
 
 
 def _planned(

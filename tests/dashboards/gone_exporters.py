@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.dashboards.every_panel import Drawn, Field
+from tests.dashboards.fleets import CLUSTERS
 from tests.dashboards.grafana_queries import seconds
 from tests.dashboards.history import History
 
@@ -24,13 +25,12 @@ class Gone:
 
 
 def gone_exporters(history: History) -> list[Gone]:
-    """Those that are down at the end, with the moment of the first scrape that failed."""
-    down = history.range("max_over_time(up[15s]) == 0")
-    end = f"{history.end:.0f}"
+    """Those that are down at the end of the history."""
     return [
-        Gone(each["metric"]["cluster"], each["metric"]["instance"], float(each["values"][0][0]))
-        for each in down
-        if f"{float(each['values'][-1][0]):.0f}" == end
+        Gone(cluster.name, node.name, history.start + node.down_at_s)
+        for cluster in CLUSTERS.values()
+        for node in cluster.nodes
+        if node.down_at_s is not None
     ]
 
 

@@ -138,6 +138,7 @@ def _matrix(frame: Frame) -> None:
     assert columns == sorted(columns)
     if all(GPU.fullmatch(name) for name in [*rows, *columns]):
         assert rows == columns
+    assert all(field["display"] == field["name"] for field in cells)
     # A text in a cell, such as a link class, is a value's mapping: the value is a number.
     assert {field["type"] for field in cells} == {"number"}
 
