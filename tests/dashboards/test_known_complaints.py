@@ -140,6 +140,7 @@ def test_the_readme_says_which_grafana_is_needed() -> None:
 def test_points_are_not_closer_than_scrapes() -> None:
     for _, panel in EVERY:
         for target in panel["targets"]:
+            assert target["interval"] == "30s", panel["title"]
             assert target["instant"] or panel["interval"] == "30s", panel["title"]
 
 
