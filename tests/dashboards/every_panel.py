@@ -3,7 +3,7 @@
 The queries of all go to one Prometheus, each once; the answers of all through one start of Node.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,12 +62,16 @@ def choices(clusters: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     yield EVERY_CLUSTER, ALL
 
 
-def every_panel(files: Mapping[str, Mapping[str, Any]], history: History) -> list[Drawn]:
-    """All panels of all dashboards for all choices."""
+def every_panel(
+    files: Mapping[str, Mapping[str, Any]],
+    history: History,
+    chosen: Sequence[tuple[str, str]] = (),
+) -> list[Drawn]:
+    """All panels of the dashboards for all choices, or for those that are said."""
     planned = [
         each
         for file, dashboard in files.items()
-        for cluster, how_many in choices(history.clusters)
+        for cluster, how_many in chosen or choices(history.clusters)
         for each in _planned(
             file, dashboard, filled(dashboard, history, cluster=cluster, how_many=how_many), history
         )
