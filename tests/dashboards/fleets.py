@@ -14,6 +14,8 @@ from tests.dashboards.machines import Described, job, like, shipped_boards, with
 
 SCRAPE_S = 15.0  # and as often a pass
 LASTS_S = 780.0
+SELDOM_S = 60.0  # a scrape, of what was there before
+BEFORE_S = 10_800.0
 LOST_AT_S = 390.0
 DOWN_AT_S = 510.0
 HGX, DGX, PCIE = map(shipped_boards, ("h100-nvswitch", "a100-nvswitch", "a100-pcie"))
@@ -40,10 +42,14 @@ HASTY = {
 
 @dataclass(frozen=True)
 class Node:
-    """A machine, from when on its exporter does not answer, and its settings but for defaults."""
+    """A machine, and how its exporter fares: from when on it does not answer, how it is set.
+
+    `before_s` seconds of it are told before the history begins, where its time is 0.
+    """
 
     machine: Machine
     down_at_s: float | None = None
+    before_s: float = 0.0
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -134,9 +140,9 @@ def _lost() -> tuple[Node, ...]:
 
 
 def _one() -> tuple[Node, ...]:
-    """The smallest node that there is work for."""
+    """The smallest node that there is work for, and has been for hours."""
     work = [job("train", "research", (0,), STEADY)]
-    return (Node(like("a100-pcie", "one-gpu", work, boards=PCIE[:1])),)
+    return (Node(like("a100-pcie", "one-gpu", work, boards=PCIE[:1]), before_s=BEFORE_S),)
 
 
 def _none() -> tuple[Node, ...]:
@@ -209,7 +215,8 @@ def _leaky() -> tuple[Node, ...]:
         job("ghost-work", "vision", (5,), [[60, 0.6]], start_s=60, **ghost, memory_mib=200),
         job("holder", "speech", (6,), None, guise="holder", memory_mib=None),
     ]
-    return (Node(like("h100-nvswitch", "leaks", work, boards=HGX[:7]), settings=HASTY),)
+    machine = like("h100-nvswitch", "leaks", work, boards=HGX[:7], nvswitches=[], nics=[])
+    return (Node(machine, settings=HASTY),)
 
 
 _MADE = {

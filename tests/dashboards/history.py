@@ -8,15 +8,18 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from seedance_obs.demo.programs import Programs, find_program, free_port, wait_until
-from tests.dashboards.fleets import CLUSTERS, LASTS_S, SCRAPE_S
+from tests.dashboards.fleets import BEFORE_S, CLUSTERS, LASTS_S, SCRAPE_S, SELDOM_S
 from tests.dashboards.remote_write import push
+from tests.dashboards.rules_in_time import Rule, evaluate, read_rules
 from tests.dashboards.scrapes import encoded_history
 
 Answer = list[dict[str, Any]]
+ALERTS = Path(__file__).parents[2] / "alerts"
 LEAST_AGE_S = 30.0
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -25,13 +28,19 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class History:
     """Answers as Prometheus gives them; times are Unix seconds, steps seconds.
 
-    The last scrapes were at `end`, a whole minute. A node's cluster is its label `cluster`.
+    The last scrapes were at `end`, a whole minute. A node's cluster is its label `cluster`. From
+    `long_start` to `start` there is little: of the cluster `one`, minute by minute.
     """
 
     url: str
     start: float
     end: float
     clusters: tuple[str, ...] = tuple(CLUSTERS)
+
+    @property
+    def long_start(self) -> float:
+        """When the longest history of a node began."""
+        return self.start - BEFORE_S
 
     def instant(self, expr: str, at: float | None = None) -> Answer:
         """What an expression is at a moment, the end if none is said."""
@@ -75,7 +84,18 @@ def simulated_history(folder: Path) -> Iterator[History]:
         history = History(url, end - LASTS_S, end)
         for encoded in encoded_history(CLUSTERS.values(), history.start):
             push(url, encoded)
+        for encoded in evaluate(_shipped_rules(), partial(_over_all, history), end=end):
+            push(url, encoded)
         yield history
+
+
+def _shipped_rules() -> list[Rule]:
+    return read_rules(sorted(ALERTS.glob("*.rules.yml")), interval_s=SCRAPE_S)
+
+
+def _over_all(history: History, expr: str, step_s: float) -> Answer:
+    start = history.long_start if step_s >= SELDOM_S else history.start
+    return history.range(expr, start=start, step=step_s)
 
 
 @contextmanager
@@ -93,6 +113,7 @@ def empty_prometheus(folder: Path) -> Iterator[str]:
                 f"--storage.tsdb.path={folder / 'tsdb'}",
                 f"--web.listen-address={address}",
                 "--web.enable-remote-write-receiver",
+                "--storage.tsdb.min-block-duration=1d",  # half of it may be written to at any time
                 "--log.level=warn",
             ],
         )

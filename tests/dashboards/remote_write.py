@@ -30,13 +30,16 @@ def labels_of(name: str, labels: Mapping[str, str]) -> Labels:
 
 
 class Samples:
-    """Samples by series, each series in the order of time."""
+    """Samples by series, each series in the order of time; none after a moment, if one is said."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, until_ms: float = float("inf")) -> None:
         self.encoded: dict[Labels, bytearray] = defaultdict(bytearray)
+        self._until_ms = until_ms
 
     def add(self, series: Labels, at_ms: int, value: float | None) -> None:
         """One value, or the end of a series: STALE."""
+        if at_ms > self._until_ms:
+            return
         before, after = _around(at_ms)
         bits = STALE_BITS if value is None else struct.pack("<d", value)
         self.encoded[series] += before + bits + after
