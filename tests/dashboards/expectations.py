@@ -8,5 +8,8 @@ WITHOUT_A_FLEET: set[tuple[str, str]] = set()
 # In the calm cluster, as nothing there is wrong.
 EMPTY_IN_CALM: set[tuple[str, str]] = set()
 
+# Whatever cluster is chosen: a panel that people know from elsewhere.
+OF_ALL_CLUSTERS = {(TOPOLOGY, "How busy is every GPU?")}
+
 # Of nodes without GPUs: what an exporter says of itself, and of the host.
-SHOWN_WITHOUT_GPUS: set[tuple[str, str]] = set()
+SHOWN_WITHOUT_GPUS: set[tuple[str, str]] = {*OF_ALL_CLUSTERS}
