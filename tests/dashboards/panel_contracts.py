@@ -117,7 +117,7 @@ def table(drawn: Drawn) -> None:
     names = [field["display"] for field in shown]
     assert not {"Time", "Value", "stat", "__name__", "job"} & set(names), names
     if is_matrix(drawn.panel):
-        _matrix(frame)
+        _matrix(drawn.panel, frame)
         return
     _are_columns_by_choice(drawn.panel, names)
     for name in _columns_with_units(drawn.panel):
@@ -128,14 +128,15 @@ def is_matrix(panel: Mapping[str, Any]) -> bool:
     return any(each["id"] == "groupingToMatrix" for each in panel.get("transformations", ()))
 
 
-def _matrix(frame: Frame) -> None:
+def _matrix(panel: Mapping[str, Any], frame: Frame) -> None:
     """Named `row\\column`, both in order; the same GPUs on both sides where both are GPUs."""
     corner, *cells = frame["fields"]
     assert re.fullmatch(r"\w+\\\w+", corner["name"]), corner["name"]
     rows, columns = corner["values"], [field["name"] for field in cells]
     _are_unique(rows)
-    assert rows == sorted(rows)
-    assert columns == sorted(columns)
+    assert panel["options"].get("sortBy") or rows == sorted(rows)
+    first = _chosen_order(panel)
+    assert columns == sorted(columns, key=lambda name: (first.get(name, len(first)), name))
     if all(GPU.fullmatch(name) for name in [*rows, *columns]):
         assert rows == columns
     assert all(field["display"] == field["name"] for field in cells)
@@ -144,10 +145,14 @@ def _matrix(frame: Frame) -> None:
 
 
 def _are_columns_by_choice(panel: Mapping[str, Any], names: list[str]) -> None:
-    chosen = [t["options"] for t in panel["transformations"] if t["id"] == "organize"]
-    assert chosen, "a table without an order of its columns"
-    renamed = {new for each in chosen for new in each.get("renameByName", {}).values()}
-    assert set(names) <= set(chosen[-1]["indexByName"]) | renamed
+    organized = [t["options"] for t in panel["transformations"] if t["id"] == "organize"]
+    renamed = {new for each in organized for new in each.get("renameByName", {}).values()}
+    assert set(names) <= set(_chosen_order(panel)) | renamed
+
+
+def _chosen_order(panel: Mapping[str, Any]) -> dict[str, int]:
+    organized = [t["options"] for t in panel["transformations"] if t["id"] == "organize"]
+    return dict(organized[-1]["indexByName"]) if organized else {}
 
 
 def _columns_with_units(panel: Mapping[str, Any]) -> list[str]:

@@ -163,10 +163,14 @@ def test_a_board_that_is_cut_into_instances_counts_once(
     draws = history.instant('seedance_gpu_power_watts{cluster="mig"}')
     by_board = {each["metric"]["gpu_uuid"]: float(each["value"][1]) for each in draws}
     assert set(by_board) == boards
-    shown = _drawn(drawn_panels, kind="stat", fleet="mig", title="Power")
-    assert shown
-    for each in shown:
-        assert each.numbers[0]["numeric"] == pytest.approx(sum(by_board.values()))
+    watts = [
+        number["numeric"]
+        for each in _drawn(drawn_panels, kind="stat", fleet="mig")
+        if each.panel["fieldConfig"]["defaults"]["unit"] == "watt"
+        for number in each.numbers
+    ]
+    assert pytest.approx(sum(by_board.values())) in watts
+    assert max(watts) < 1.1 * sum(by_board.values())  # some are means over minutes
 
 
 def test_sixteen_gpus_fit_on_a_page_of_a_timeline(drawn_panels: dict[Key, list[Drawn]]) -> None:
