@@ -125,6 +125,8 @@ def _target(query: Query, panel: Panel, options: Options) -> dict[str, Any]:
         "expr": options.expr(query.expr),
         "format": "time_series",
         "instant": not panel.display.over_time,
+        # Of it, not of the panel's, Grafana makes the rate interval: four scrapes at least.
+        "interval": options.scrape_interval,
         "legendFormat": options.legend(query.legend),
         "range": panel.display.over_time,
         "refId": query.ref_id,

@@ -136,6 +136,7 @@ WIRING = Panel(
         *transformations.rows("nodes"),
         *transformations.rows("edges"),
         transformations.sorted_by("id"),
+        transformations.ANSWERED,
     ),
     repeat="node",
     no_value="no GPU on this node",

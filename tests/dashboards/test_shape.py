@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
-from drawn_panels import run_grafana, substitute
+from drawn_panels import substitute
 
 from seedance_obs.dashboards.build import dashboards, render
 from seedance_obs.dashboards.grafana import normalise
 from seedance_obs.rules.expression import parse, selectors
+from tests.dashboards.grafana_engine import run_grafana
 
 ROOT = Path(__file__).parents[2]
 # What Prometheus makes of every target and of every alert.
