@@ -7,10 +7,12 @@ from typing import Any  # Grafana's JSON, as `grafana` gives it
 
 from seedance_obs.dashboards.grafana import Dashboard, grafana_json
 from seedance_obs.dashboards.options import Options
+from seedance_obs.dashboards.sensitivity import sensitivity
 from seedance_obs.dashboards.topology_view import topology_view
 
 SHIPPED: Mapping[str, Callable[[], Dashboard]] = {
     "gpu-utilization-topology-view.json": topology_view,
+    "topology-sensitivity.json": sensitivity,
 }
 
 
