@@ -10,6 +10,7 @@ from seedance_obs.dashboards.fleet import fleet
 from seedance_obs.dashboards.grafana import Dashboard, grafana_json
 from seedance_obs.dashboards.health import health
 from seedance_obs.dashboards.options import Options
+from seedance_obs.dashboards.sensitivity import sensitivity
 from seedance_obs.dashboards.topology_view import topology_view
 
 SHIPPED: Mapping[str, Callable[[], Dashboard]] = {
@@ -17,6 +18,7 @@ SHIPPED: Mapping[str, Callable[[], Dashboard]] = {
     "fleet-overview.json": fleet,
     "gpu-health.json": health,
     "gpu-utilization-topology-view.json": topology_view,
+    "topology-sensitivity.json": sensitivity,
 }
 
 

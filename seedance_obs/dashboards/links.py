@@ -31,3 +31,11 @@ def field(name: str) -> str:
 def label(name: str) -> str:
     """A label of the series that was clicked, on a panel over time."""
     return f"${{__field.labels.{name}}}"
+
+
+def since(uid: str, title: str, start: str, **variables: str) -> JsonObject:
+    """As `to`, with a time range of its own: from a field of the row, in ms, until now."""
+    url = str(to(uid, title, **variables)["url"]).replace(
+        "${__url_time_range}", f"from=${{__data.fields.{start}.numeric}}&to=now"
+    )
+    return {"title": title, "url": url}

@@ -4,7 +4,7 @@ Only what our dashboards use, and of that only what differs from Grafana's own d
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seedance_obs.dashboards.theme import Json, JsonObject, Look, steps
 
@@ -177,3 +177,9 @@ def node_graph(*, unit: str, second_unit: str, edge_unit: str, arcs: Mapping[str
     nodes: JsonObject = {"arcs": colors, "mainStatUnit": unit, "secondaryStatUnit": second_unit}
     edges: JsonObject = {"mainStatUnit": edge_unit}
     return Display("nodeGraph", {"edges": edges, "layoutAlgorithm": "layered", "nodes": nodes})
+
+
+def worst_first(column: str) -> Display:
+    """A matrix whose rows are sorted by one of its columns, the largest value first."""
+    order: Sequence[Json] = [{"desc": True, "displayName": column}]
+    return replace(MATRIX, options={**MATRIX.options, "sortBy": order})

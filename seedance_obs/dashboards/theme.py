@@ -62,6 +62,7 @@ BANDWIDTH = Look("Bps", TEAL, 0)
 LINK_LOAD = Look("percentunit", TEAL, 0, 1)
 FRAGMENTATION = Look("percentunit", WINE, 0, 1)
 CONTENTION = Look("percentunit", ROSE, 0, 1)
+CONTENTION_SECONDS = Look("s", ROSE, 0)
 SENSITIVITY = Look("percentunit", WINE, 0, 1)
 REGRET = Look("percentunit", WINE, 0, 1)
 ERRORS = Look("none", VERMILION, 0)
@@ -83,3 +84,5 @@ BUSY_SCALE = steps(DARK, (0.05, "#31507A"), (0.25, SKY), (0.5, YELLOW), (0.8, OR
 # The more the worse: from nothing to the point at which an alert would tell.
 HARM_SCALE = steps(DARK, (0.02, "#31507A"), (0.1, SKY), (0.3, YELLOW), (0.6, VERMILION))
 LOAD_SCALE = steps(DARK, (0.05, "#31507A"), (0.3, SKY), (0.6, YELLOW), (0.8, VERMILION))
+# GPU time an hour that is or would be lost: a hundredth, a tenth, half of a GPU, a whole one.
+LOST_SCALE = steps(DARK, (36, "#31507A"), (360, SKY), (1800, YELLOW), (3600, VERMILION))

@@ -20,7 +20,8 @@ def matrix(row: str, column: str, value: str) -> tuple[JsonObject, ...]:
     r"""A panel's only query, made by `columns`, as a row for each value of one label.
 
     The first column is called `row\column`; the others have the values of the label `column` as
-    their names. Sorted by both, since Grafana keeps the order in which they come.
+    their names. Grafana keeps the order in which these come, so columns are sorted before, and rows
+    after, since a row without a first cell would be out of place.
     """
     options: JsonObject = {
         "columnField": column,
@@ -29,7 +30,7 @@ def matrix(row: str, column: str, value: str) -> tuple[JsonObject, ...]:
         "valueField": value,
     }
     pairs: JsonObject = {"id": "groupingToMatrix", "options": options}
-    return (*rows("A"), sorted_by(column), sorted_by(row), pairs)
+    return (*rows("A"), sorted_by(column), pairs, sorted_by(f"{row}\\{column}"))
 
 
 def sorted_by(name: str, *, descending: bool = False) -> JsonObject:

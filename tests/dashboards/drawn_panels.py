@@ -12,6 +12,7 @@ def substitute(expr: str, *, node: str = ".*") -> str:
     for name, value in {
         "$cluster": ".*",
         "$node": node,
+        "$tenant": ".*",
         "$__rate_interval": "4s",
         "$__range": "60s",
     }.items():
