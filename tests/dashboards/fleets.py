@@ -19,6 +19,7 @@ BEFORE_S = 10_800.0
 LOST_AT_S = 390.0
 DOWN_AT_S = 510.0
 HGX, DGX, PCIE = map(shipped_boards, ("h100-nvswitch", "a100-nvswitch", "a100-pcie"))
+IDLE_S = 45.0  # at first, so that what an idle board draws is measured
 STEADY, OFTEN_LESS = [[60, 0.95]], [[45, 0.9], [15, 0.5]]
 BY_TURNS = [[60, 0.6], [60, 0.02]]
 ON_AND_OFF = [[60, 1.0], [60, 0.02]]
@@ -117,7 +118,7 @@ def _calm() -> tuple[Node, ...]:
             job("decode", "vision", (0,), SUFFERS, kind="loading"),
             job("load", "speech", (1, 2), BY_TURNS, kind="loading"),
             job("tune", "research", (3,), STEADY),
-            job("price", "risk", (4,), OFTEN_LESS, kind="simulation"),
+            job("price", "risk", (4,), OFTEN_LESS, kind="simulation", start_s=IDLE_S),
         ],
         boards=with_siblings(PCIE[:4], (1,)),
     )
@@ -129,7 +130,7 @@ def _lost() -> tuple[Node, ...]:
     machine = like(
         "a100-pcie",
         "loses-one",
-        [job("train", "research", range(4), STEADY)],
+        [job("train", "research", range(4), STEADY, start_s=IDLE_S)],
         boards=PCIE[:4],
         faults=[
             {"at_s": LOST_AT_S, "gpu": 1, "xid": 79},
@@ -140,9 +141,19 @@ def _lost() -> tuple[Node, ...]:
 
 
 def _one() -> tuple[Node, ...]:
-    """The smallest node that there is work for, and has been for hours."""
-    work = [job("train", "research", (0,), STEADY)]
-    return (Node(like("a100-pcie", "one-gpu", work, boards=PCIE[:1]), before_s=BEFORE_S),)
+    """The smallest node that there is work for: of two tenants, who have long shared its GPU."""
+    shared = {"share": 0.5, "memory_mib": 12000, "start_s": 4 * IDLE_S}
+    work = [
+        job("train", "research", (0,), [[50, 0.9], [20, 0.3]], **shared),
+        _serving("serve", "vision", (0,), **shared | {"intensity": 0.5}),
+    ]
+    machine = like("a100-pcie", "one-gpu", work, boards=PCIE[:1])
+    patient = {
+        "sampler_stale_after_seconds": 3 * SELDOM_S,
+        "bandwidth_interval_seconds": SELDOM_S,
+        "bandwidth_window_seconds": 3 * SELDOM_S,
+    }
+    return (Node(machine, before_s=BEFORE_S, settings=patient),)
 
 
 def _none() -> tuple[Node, ...]:
@@ -172,7 +183,7 @@ def _mig() -> tuple[Node, ...]:
 
 def _down() -> tuple[Node, ...]:
     """Of two exporters, one stops answering and does not come back."""
-    work = [job("train", "research", (0, 1), STEADY)]
+    work = [job("train", "research", (0, 1), STEADY, start_s=IDLE_S)]
     return (
         Node(like("a100-pcie", "goes-down", work, boards=PCIE[:2]), down_at_s=DOWN_AT_S),
         Node(like("a100-pcie", "stays-up", work, boards=PCIE[:2])),
@@ -195,7 +206,8 @@ def _rack() -> tuple[Node, ...]:
 
 
 def _tray(number: int) -> list[Described]:
-    pretrain = job("moe-pretrain", "research", range(4 if number < 2 else 2), STEADY)
+    held = range(4 if number < 2 else 2)
+    pretrain = job("moe-pretrain", "research", held, STEADY, start_s=IDLE_S)
     return [pretrain] if number < 2 else [pretrain, _serving("serve", "speech", (2,))]
 
 

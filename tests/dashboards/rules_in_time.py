@@ -3,6 +3,8 @@
 Every rule is asked for as a range, once all that it reads has been recorded; what it gives is
 written back as Prometheus writes it: recorded series with the rule's labels, ALERTS while an alert
 is pending or firing and ALERTS_FOR_STATE beside it, and the end of each series where it ends.
+Rules that read each other are of the same moment, where groups of Prometheus may be an interval
+apart.
 """
 
 import re

@@ -76,7 +76,7 @@ def test_series_end_where_the_exporter_goes_down(history: History) -> None:
     assert len(history.instant(series, at - 1)) > 200
     assert history.instant(series, at) == []
     (up,) = history.range('up{instance="goes-down"}')
-    assert [float(at) for at, value in up["values"] if value == "0"][0] == at
+    assert next(float(at) for at, value in up["values"] if value == "0") == at
 
 
 def test_series_end_where_a_gpu_is_lost(history: History) -> None:
@@ -121,6 +121,12 @@ def test_there_are_suspects_of_every_kind_and_some_alerts_of_theirs(history: His
     assert len(suspects) == 10
     assert set(suspects.values()) == {1.0}
     assert {"SeedanceGpuOrphaned", "SeedanceGpuSpinning"} <= fired(history, "leaky").keys()
+
+
+def test_boards_that_are_held_idle_are_paid_for_by_their_holders(history: History) -> None:
+    idle = 'seedance_tenant_gpu_energy_joules_total{component="reserved_idle"} > 0'
+    clusters = {cluster for cluster, _ in values(history.instant(idle), "cluster", "tenant")}
+    assert clusters == set(history.clusters) - {"none"}
 
 
 def test_tenants_share_segments_and_one_is_seen_to_suffer(history: History) -> None:

@@ -63,7 +63,7 @@ def test_rules_over_a_history_give_what_promtool_gives(tmp_path: Path) -> None:
             push(url, encoded)
         expected = [answer(history, name, step) for name in RECORDED for step in range(STEPS)]
     assert {"pending", "firing"} <= set(re.findall(r'alertstate="(\w+)"', str(expected)))
-    assert {len(each["exp_samples"]) for each in expected} >= {0, 1, 2, 3}
+    assert len({len(each["exp_samples"]) for each in expected}) > 3
     done = run_promtool(tmp_path, rules, expected)
     assert done.returncode == 0, done.stdout + done.stderr
     expected[-1]["exp_samples"].pop()
