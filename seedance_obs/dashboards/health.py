@@ -86,7 +86,7 @@ FAULTS = (
         overrides=(
             TO_WIRING,
             *(
-                overrides.column(name, mappings=ON_OFF)
+                overrides.column(name, mappings=(*ON_OFF, panels.EMPTY_CELL))
                 for name in ("lost", "remap_failed", "remap_pending", "fabric_ill", "pcie_degraded")
             ),
             overrides.column("ecc_corrected", color={"fixedColor": theme.GREY, "mode": "fixed"}),
