@@ -84,6 +84,7 @@ def test_silence_with_nothing_but_thresholds_shows_nothing(folder: Path) -> None
         ("1 2 3", "1h", "1m", False),
         ("1x3", "1h", "30m", True),
         ("1x3", "1h", None, False),
+        ("_x3 1x3", "4m", None, True),
         (1, "0", "1m", True),
     ],
 )
