@@ -5,7 +5,7 @@ by a copy of what holds another, so that every GPU of the fleet is in use.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -55,10 +55,19 @@ class PageSeries:
         )
 
     def values(self, seconds: Collection[float], random: Random) -> Iterator[float]:
-        """Its values so many seconds after its first."""
+        """Its values so many seconds after the fleet began."""
         for each in seconds:
             wobble = 1 - random.random() / 100 if self.moves else 1.0
             yield (self.value + self.per_second * each) * wobble
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What every node shows, of how many nodes, and how often they are scraped."""
+
+    page: Sequence[PageSeries]
+    nodes: int
+    scrape_seconds: int = 15
 
 
 def node_page() -> list[PageSeries]:

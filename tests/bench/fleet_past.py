@@ -10,7 +10,7 @@ from random import Random
 from seedance_obs.rules.expression import Aggregation, Node, Selector, selectors
 from seedance_obs.rules.promtool import PATIENCE_SECONDS
 from seedance_obs.rules.rule_file import Rule
-from tests.bench.fleet_page import PageSeries, labels_of_node
+from tests.bench.fleet_page import Fleet, PageSeries, labels_of_node
 
 BLOCK_SECONDS = 7200
 NOTHING_NEW = frozenset({"gpu:seedance_gpu_xid_errors:increase10m"})  # has no series until then
@@ -27,13 +27,7 @@ class Past:
 
 
 def past_of_rules(
-    rules: Sequence[Rule],
-    page: Sequence[PageSeries],
-    *,
-    nodes: int,
-    scrape_seconds: int,
-    rule_seconds: int,
-    hour_seconds: int,
+    rules: Sequence[Rule], fleet: Fleet, *, rule_seconds: int, hour_seconds: int
 ) -> list[Past]:
     """What the rules look back at and an hour of scrapes does not hold."""
     recorded = {rule.name: rule.tree for rule in rules if not rule.alert}
@@ -46,9 +40,9 @@ def past_of_rules(
             reach[each.name] = max(seconds, reach.get(each.name, 0))
     return [
         Past(
-            tuple(_fleet_series(name, recorded, page, nodes)),
+            tuple(_fleet_series(name, recorded, fleet)),
             seconds,
-            rule_seconds if name in recorded else scrape_seconds,
+            rule_seconds if name in recorded else fleet.scrape_seconds,
             recorded=name in recorded,
         )
         for name, seconds in sorted(reach.items())
@@ -96,9 +90,7 @@ def _lines(past: Past, begin: float, end: float, random: Random) -> Iterator[str
         yield "".join(f"{head}{value:.6g} {at}\n" for at, value in zip(stamps, values, strict=True))
 
 
-def _fleet_series(
-    name: str, recorded: dict[str, Node], page: Sequence[PageSeries], nodes: int
-) -> Iterator[PageSeries]:
+def _fleet_series(name: str, recorded: dict[str, Node], fleet: Fleet) -> Iterator[PageSeries]:
     """A series of each label set that a name has in the fleet, for what rules record from it."""
     source, kept = name, None
     chosen: list[Selector] = []
@@ -107,9 +99,11 @@ def _fleet_series(
             kept = tree.labels
         chosen.append(next(selectors(recorded[source])))
         source = chosen[-1].name
-    found = [each for each in page if each.name == source and all(map(each.chosen_by, chosen))]
+    found = [
+        each for each in fleet.page if each.name == source and all(map(each.chosen_by, chosen))
+    ]
     seen = set()
-    for number in range(nodes):
+    for number in range(fleet.nodes):
         for each in found:
             labels = labels_of_node(each.labels, number)
             shown = {n: v for n, v in labels.items() if v and (kept is None or n in kept)}

@@ -8,7 +8,7 @@ from seedance_obs.assets import assets_folder
 from seedance_obs.errors import SeedanceError
 from seedance_obs.rules.expression import parse
 from seedance_obs.rules.rule_file import Rule, read_rules, rule_files
-from tests.bench.fleet_page import bytes_of_node, labels_of_node, node_page
+from tests.bench.fleet_page import Fleet, bytes_of_node, labels_of_node, node_page
 from tests.bench.fleet_past import past_of_rules
 from tests.bench.rules import page_of_rules
 from tests.bench.thousand_nodes import HOUR_SECONDS
@@ -55,9 +55,7 @@ def test_what_rules_look_back_at_is_known_for_as_long(rules: list[Rule]) -> None
         each.series[0].name: each
         for each in past_of_rules(
             rules,
-            node_page(),
-            nodes=NODES,
-            scrape_seconds=15,
+            Fleet(node_page(), NODES),
             rule_seconds=60,
             hour_seconds=HOUR_SECONDS,
         )
