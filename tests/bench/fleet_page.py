@@ -5,7 +5,7 @@ by a copy of what holds another, so that every GPU of the fleet is in use.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -19,6 +19,14 @@ from seedance_obs.rules.series import BORN_BY_AN_EVENT
 # an encoded page becomes that of any node without being encoded again.
 NODE, GROUP = "####", "@@"
 TENANT_GROUPS = 50
+FAULTY_EVERY = 10
+FAULTS = frozenset(
+    {
+        "seedance_gpu_source_disagreement_ratio",
+        "seedance_gpu_source_stuck",
+        "seedance_gpu_xid_errors_total",
+    }
+)
 TARGET = {"cluster": "cluster-1", "instance": f"node-{NODE}", "job": "gpu"}
 PLACE = frozenset(
     {"gpu", "gpu_uuid", "numa_node", "nvlink_domain", "pci_bus_id", "pcie_root", "pcie_switch"}
@@ -47,6 +55,10 @@ class PageSeries:
     per_second: float = 0.0
     moves: bool = False  # by a hundredth at most
 
+    def on_node(self, number: int) -> bool:
+        """Whether a node has it: leak suspects and faults only every tenth."""
+        return number % FAULTY_EVERY == 0 or not (self.name in FAULTS or "suspect" in self.labels)
+
     def chosen_by(self, selector: Selector) -> bool:
         """Whether the matchers of a selector leave it in; its name is not looked at."""
         return all(
@@ -63,11 +75,31 @@ class PageSeries:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What every node shows, of how many nodes, and how often they are scraped."""
+    """What a node with every fault shows, of how many nodes, and how often they are scraped."""
 
     page: Sequence[PageSeries]
     nodes: int
     scrape_seconds: int = 15
+
+    def pages(self, encode: Callable[[PageSeries], bytes]) -> "EncodedPages":
+        """The pages of all nodes, from each series encoded once."""
+        healthy = [each for each in self.page if each.on_node(1)]
+        faults = [each for each in self.page if not each.on_node(1)]
+        return EncodedPages(*(b"".join(map(encode, part)) for part in (healthy, faults)))
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPages:
+    """What every node shows, and what only those with faults do."""
+
+    healthy: bytes
+    faults: bytes
+
+    def of_node(self, number: int) -> bytes:
+        """The page of one node."""
+        node, group = _marks(number)
+        page = self.healthy if number % FAULTY_EVERY else self.healthy + self.faults
+        return page.replace(NODE.encode(), node.encode()).replace(GROUP.encode(), group.encode())
 
 
 def node_page() -> list[PageSeries]:
@@ -79,14 +111,13 @@ def node_page() -> list[PageSeries]:
 
 def labels_of_node(labels: Mapping[str, str], number: int) -> dict[str, str]:
     """Labels of the page as those of one node."""
-    node, group = f"{number:0{len(NODE)}}", f"{number % TENANT_GROUPS:0{len(GROUP)}}"
+    node, group = _marks(number)
     return {name: value.replace(NODE, node).replace(GROUP, group) for name, value in labels.items()}
 
 
-def bytes_of_node(page: bytes, number: int) -> bytes:
-    """An encoded page as that of one node."""
-    node, group = f"{number:0{len(NODE)}}", f"{number % TENANT_GROUPS:0{len(GROUP)}}"
-    return page.replace(NODE.encode(), node.encode()).replace(GROUP.encode(), group.encode())
+def _marks(number: int) -> tuple[str, str]:
+    """What stands for NODE and GROUP on a node."""
+    return f"{number:0{len(NODE)}}", f"{number % TENANT_GROUPS:0{len(GROUP)}}"
 
 
 def _matches(how: str, wanted: str, value: str) -> bool:

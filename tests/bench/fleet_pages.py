@@ -8,7 +8,7 @@ from random import Random
 from threading import Lock, Thread
 from typing import Any
 
-from tests.bench.fleet_page import TARGET, Fleet, bytes_of_node, labels_of_node
+from tests.bench.fleet_page import TARGET, EncodedPages, Fleet, PageSeries, labels_of_node
 
 
 class Pages:
@@ -20,26 +20,24 @@ class Pages:
         self._random = Random(4)
         self._lock = Lock()
         self._round = 0
-        self._page = b""
+        self._pages = EncodedPages(b"", b"")
 
     def of_node(self, number: int) -> bytes:
         """The page of one node."""
         with self._lock:
             now = int(time.time() / self._fleet.scrape_seconds)
             if now > self._round:
-                self._round, self._page = now, self._written(now * self._fleet.scrape_seconds)
-            page = self._page
-        return bytes_of_node(page, number)
+                self._round, self._pages = now, self._fleet.pages(self._line)
+            pages = self._pages
+        return pages.of_node(number)
 
-    def _written(self, at_seconds: int) -> bytes:
-        since = [at_seconds - self._begin]
-        lines = []
-        for each in self._fleet.page:
-            if each.name != "up":  # which Prometheus writes
-                labels = ",".join(f'{name}="{value}"' for name, value in each.labels.items())
-                (value,) = each.values(since, self._random)
-                lines.append(f"{each.name}{{{labels}}} {value!r}\n")
-        return "".join(lines).encode()
+    def _line(self, series: PageSeries) -> bytes:
+        if series.name == "up":  # which Prometheus writes
+            return b""
+        since = [self._round * self._fleet.scrape_seconds - self._begin]
+        (value,) = series.values(since, self._random)
+        labels = ",".join(f'{name}="{value}"' for name, value in series.labels.items())
+        return f"{series.name}{{{labels}}} {value!r}\n".encode()
 
 
 def scrape_config(fleet: Fleet, address: str) -> dict[str, Any]:

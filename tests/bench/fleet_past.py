@@ -104,7 +104,7 @@ def _fleet_series(name: str, recorded: dict[str, Node], fleet: Fleet) -> Iterato
     ]
     seen = set()
     for number in range(fleet.nodes):
-        for each in found:
+        for each in (each for each in found if each.on_node(number)):
             labels = labels_of_node(each.labels, number)
             shown = {n: v for n, v in labels.items() if v and (kept is None or n in kept)}
             if (key := frozenset(shown.items())) not in seen:

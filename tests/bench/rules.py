@@ -2,11 +2,12 @@
 
     python -m tests.bench.rules [--nodes 1000] [--scrape-seconds 15] [--evaluations 3]
 
-Every node shows a copy of `exporters/node.prom` with all its GPUs in use, its leak suspects and its
-faults, so that alerts have something to tell of; of that the series that rules read, or with
---whole-page all. They are held as by a server that scrapes every 15 s: the last hour in memory, and
-for the rules that look back further, a day or three of what they read in blocks. Scrapes go on
-while all of alerts/ is evaluated, at its own intervals or Prometheus' default of one minute.
+Every node shows a copy of `exporters/node.prom` with all its GPUs in use, every tenth also its leak
+suspects and faults, so that alerts have something to tell of; of that the series that rules read,
+or with --whole-page all. They are held as by a server that scrapes every 15 s: the last hour in
+memory, and for the rules that look back further, a day or three of what they read in blocks.
+Scrapes go on while all of alerts/ is evaluated, at its own intervals or Prometheus' default of one
+minute.
 Recorded series have the past that their rules would have given them. Series do not come and go.
 
 Printed is the share of its interval that each group takes, the slowest rules and the server's peak
@@ -160,8 +161,11 @@ def main() -> int:
     with fleet_server(fleet, past) as server:
         say(f"  ready after {time.monotonic() - begun:.0f} s")
         server.load_rules(files)
+        begun, cpu = time.monotonic(), server.cpu_seconds()
         found = watch(server, groups(files), asked.evaluations)
+        busy = (server.cpu_seconds() - cpu) / (time.monotonic() - begun)
         say(*report(found), *conditions(server, past))
+        say(f"  the server was busy on {busy:.2f} of {os.cpu_count()} cores, scrapes included")
     for rule, why in found.failed.items():
         say(f"  {rule} FAILED: {why}")
     return 1 if found.failed or any(each.too_slow for each in found.groups.values()) else 0
@@ -187,7 +191,7 @@ def conditions(server: FleetServer, past: Sequence[Past]) -> list[str]:
         f"  {one('count(ALERTS)'):,.0f} alerts pending or firing; "
         f"{one('avg(avg_over_time(up[2m]))'):.0%} of the scrapes succeeded; "
         f"peak memory {server.peak_bytes() / 2**30:.1f} GiB",
-        f"  {os.cpu_count()} cores; load of the machine {os.getloadavg()[0]:.1f}",
+        f"  load of the machine {os.getloadavg()[0]:.1f}",
     ]
     for each in (each for each in past if each.recorded):
         name, wanted = each.series[0].name, len(each.series)

@@ -5,10 +5,12 @@ be out of date with the first evaluation, and as text for promtool the hour is t
 """
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
@@ -20,7 +22,7 @@ import yaml
 from seedance_obs.demo.programs import Program, Programs, find_program, free_port
 from seedance_obs.demo.stack import read_page
 from seedance_obs.errors import SourceUnavailableError
-from tests.bench.fleet_page import Fleet, PageSeries, bytes_of_node
+from tests.bench.fleet_page import Fleet, PageSeries
 from tests.bench.fleet_pages import Pages, scrape_config, served
 from tests.bench.fleet_past import Past, write_blocks
 from tests.bench.remote_write import (
@@ -51,6 +53,11 @@ class FleetServer:
         rules = [str(file.resolve()) for file in files]
         self.config.write_text(yaml.safe_dump({**self.settings, "rule_files": rules}))
         self.program.process.send_signal(signal.SIGHUP)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the server so far, user and system."""
+        fields = Path(f"/proc/{self.program.process.pid}/stat").read_text().rpartition(")")[2]
+        return sum(map(int, fields.split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def peak_bytes(self) -> int:
         """The most memory that the server has had resident."""
@@ -95,9 +102,9 @@ def _push_hour(connection: HTTPConnection, fleet: Fleet, begin: int) -> None:
     while begin < time.time() - GAP_SECONDS:
         end = min(int(time.time()), begin + HOUR_SECONDS)
         stamps = range(begin, end, step)
-        page = b"".join(_encoded(each, stamps, random, origin) for each in fleet.page)
+        pages = fleet.pages(partial(_encoded, stamps=stamps, random=random, origin=origin))
         for number in range(fleet.nodes):
-            push(connection, bytes_of_node(page, number))
+            push(connection, pages.of_node(number))
         begin = stamps[-1] + step
 
 

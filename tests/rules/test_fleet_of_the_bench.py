@@ -8,7 +8,7 @@ from seedance_obs.assets import assets_folder
 from seedance_obs.errors import SeedanceError
 from seedance_obs.rules.expression import parse
 from seedance_obs.rules.rule_file import Rule, read_rules, rule_files
-from tests.bench.fleet_page import Fleet, bytes_of_node, labels_of_node, node_page
+from tests.bench.fleet_page import EncodedPages, Fleet, labels_of_node, node_page
 from tests.bench.fleet_past import past_of_rules
 from tests.bench.rules import page_of_rules
 from tests.bench.thousand_nodes import HOUR_SECONDS
@@ -47,7 +47,16 @@ def test_every_gpu_of_the_fleet_is_held() -> None:
 def test_bytes_and_labels_of_a_node_agree() -> None:
     for each in node_page():
         for label, value in labels_of_node(each.labels, 107).items():
-            assert bytes_of_node(each.labels[label].encode(), 107) == value.encode()
+            pages = EncodedPages(each.labels[label].encode(), b"")
+            assert pages.of_node(107) == value.encode()
+
+
+def test_only_some_nodes_of_the_fleet_have_faults() -> None:
+    page = node_page()
+    assert all(each.on_node(0) for each in page)
+    healthy = {each.name for each in page if each.on_node(1)}
+    assert "seedance_leak_suspect_info" not in healthy
+    assert "seedance_gpu_power_watts" in healthy
 
 
 def test_what_rules_look_back_at_is_known_for_as_long(rules: list[Rule]) -> None:
