@@ -112,22 +112,18 @@ def page_of_rules(rules: Sequence[Rule], *, whole: bool) -> list[PageSeries]:
 
 
 def watch(server: FleetServer, groups: int, evaluations: int) -> Evaluations:
-    """Look on until every group was evaluated so often.
-
-    Raises:
-        SeedanceError: that takes too long.
-    """
+    """Look on until every group was evaluated so often, or for longer than that should take."""
     found = Evaluations()
     deadline = time.monotonic() + (evaluations + PATIENCE_ROUNDS) * RULE_SECONDS
-    while True:
+    while time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
         page = read_page(f"{server.url}/api/v1/rules", timeout_seconds=60.0)
         found.note(json.loads(page or b'{"data":{"groups":[]}}')["data"]["groups"])
         done = [len(each.seconds) >= evaluations for each in found.groups.values()]
         if len(done) == groups and all(done):
             return found
-        if time.monotonic() > deadline:
-            raise SeedanceError(f"evaluated: {done.count(True)} of {groups} groups")
+    found.failed["groups"] = f"{groups - done.count(True)} were not evaluated {evaluations} times"
+    return found
 
 
 def report(found: Evaluations) -> list[str]:
