@@ -7,6 +7,7 @@ labels, and the NaN that ends a series.
 """
 
 import struct
+import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -109,8 +110,11 @@ def push(url: str, encoded: Encoded) -> None:
                 "X-Prometheus-Remote-Write-Version": "0.1.0",
             },
         )
-        with _OPENER.open(request, timeout=60) as answer:
-            assert answer.status == 204, answer.status
+        try:
+            with _OPENER.open(request, timeout=60) as answer:
+                assert answer.status == 204, answer.status
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
 
 
 def _bodies(encoded: Encoded) -> Iterator[bytes]:
