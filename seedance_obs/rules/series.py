@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.errors import UsageError
@@ -101,9 +102,18 @@ def read_contract(folder: Path) -> KnownSeries:
     files = sorted(folder.glob("*.prom"))
     if not files:
         raise UsageError(f"{folder}: no *.prom is in this folder, so no series is known")
+    return read_scrapes(files)
+
+
+def read_scrapes(files: Iterable[Path]) -> KnownSeries:
+    """The series of scrapes, and those of others.
+
+    Raises:
+        UsageError: one cannot be read, or is no scrape.
+    """
     scraped = {name: Series(type_, None) for name, type_ in FOREIGN.items()}
     for file in files:
-        for family in text_string_to_metric_families(file.read_text(encoding="utf-8")):
+        for family in _families(file):
             for sample in family.samples:
                 before = scraped[sample.name].labels if sample.name in scraped else None
                 labels = frozenset(sample.labels) | (before or TARGET_LABELS)
@@ -112,3 +122,10 @@ def read_contract(folder: Path) -> KnownSeries:
                 name = f"{family.name}_total" if family.type == "counter" else family.name
                 scraped.setdefault(name, Series(family.type, None, ours=True))
     return KnownSeries(scraped)
+
+
+def _families(file: Path) -> list[Metric]:
+    try:
+        return list(text_string_to_metric_families(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: this is no scrape: {error}") from error

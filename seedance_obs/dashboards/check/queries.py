@@ -1,0 +1,114 @@
+"""Queries as Prometheus would see them: with something in the place of Grafana's variables."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from seedance_obs.rules.expression import Node, parse
+
+# Odd numbers, so that a range in a tree can be told to have been a variable.
+RATE_INTERVAL_S, OTHER_INTERVAL_S = 4567, 4561
+DEEPEST = 100  # parentheses in each other; the parser's own stack ends somewhere beyond
+GLOBALS = {
+    "__rate_interval": f"{RATE_INTERVAL_S}s",
+    "__interval": f"{OTHER_INTERVAL_S}s",
+    "__auto": f"{OTHER_INTERVAL_S}s",
+    "__range": f"{OTHER_INTERVAL_S}s",
+    "__rate_interval_ms": "1",
+    "__interval_ms": "1",
+    "__range_s": "1",
+    "__range_ms": "1",
+    "__from": "1",
+    "__to": "1",
+}
+REFERENCE = re.compile(
+    r"\$(?P<plain>[a-zA-Z_]\w*)|\$\{(?P<braced>[a-zA-Z_][\w.]*)(?::[^}]*)?\}"
+    r"|\[\[(?P<old>[a-zA-Z_]\w*)(?::[^\]]*)?\]\]"
+)
+STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`", re.DOTALL)
+DURATION_PLACE = re.compile(r"(?:\[|:|\boffset)\s*-?\s*$")
+# What a variable in the open may stand for; the first that makes a query of it is taken.
+READINGS: tuple[Callable[[str], str], ...] = (
+    lambda name: name,
+    lambda name: f'{name}="x"',
+    lambda _: "1",
+    lambda _: "5m",
+    lambda _: "",
+)
+
+
+@cache
+def tree(expr: str) -> Node:
+    """The tree of a query with variables; `$name` stays where it stands in a text.
+
+    Raises:
+        ValueError: whatever the variables stand for, it is not PromQL.
+    """
+    if expr.count("(") + expr.count("{") > DEEPEST * 10 or _depth(expr) > DEEPEST:
+        raise ValueError(f"it has more than {DEEPEST} parentheses in each other")
+    first: ValueError | None = None
+    for reading in READINGS:
+        try:
+            return parse(substituted(expr, reading))
+        except (ValueError, OverflowError) as error:
+            first = first or ValueError(str(error))
+    raise first or ValueError("it is empty")
+
+
+def tree_or_none(expr: str) -> Node | None:
+    """The tree of a query; None where it is not PromQL, which is a rule of its own."""
+    try:
+        return tree(expr)
+    except ValueError:
+        return None
+
+
+def references(expr: str) -> set[str]:
+    """The variables that a query uses, without Grafana's own."""
+    names = {_name(each) for each in REFERENCE.finditer(expr)}
+    return {name for name in names if not name.startswith("__")}
+
+
+def substituted(expr: str, reading: Callable[[str], str]) -> str:
+    """A query without variables outside of texts, and with `$name` for each in them."""
+    done = ""
+    for part, is_text in _parts(expr):
+        if is_text:
+            done += REFERENCE.sub(lambda each: f"${_name(each)}", part)
+            continue
+        end = 0
+        for each in REFERENCE.finditer(part):
+            done += part[end : each.start()]
+            done += _open(_name(each), done, reading)
+            end = each.end()
+        done += part[end:]
+    return done
+
+
+def _open(name: str, before: str, reading: Callable[[str], str]) -> str:
+    if name in GLOBALS:
+        return GLOBALS[name]
+    if DURATION_PLACE.search(before):
+        return f"{OTHER_INTERVAL_S}s"
+    return reading(name)
+
+
+def _parts(expr: str) -> Iterator[tuple[str, bool]]:
+    end = 0
+    for each in STRING.finditer(expr):
+        yield expr[end : each.start()], False
+        yield each[0], True
+        end = each.end()
+    yield expr[end:], False
+
+
+def _name(reference: re.Match[str]) -> str:
+    return reference["plain"] or reference["braced"] or reference["old"] or ""
+
+
+def _depth(expr: str) -> int:
+    depth = deepest = 0
+    for letter in expr:
+        depth += (letter in "({[") - (letter in ")}]")
+        deepest = max(deepest, depth)
+    return deepest
