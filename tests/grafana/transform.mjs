@@ -106,4 +106,5 @@ const asked = JSON.parse(readFileSync(0, "utf8"));
 const units = getValueFormats().flatMap(({ submenu }) => submenu.map(({ value }) => value));
 const panels = await Promise.all((asked.panels ?? []).map(drawn));
 const probes = (asked.probes ?? []).map(probed);
-process.stdout.write(JSON.stringify({ units, transformers: [...transformers.keys()], panels, probes }), () => process.exit(0));
+const known = { units, transformers: [...transformers.keys()] };
+process.stdout.write(JSON.stringify({ ...known, panels, probes }), () => process.exit(0));

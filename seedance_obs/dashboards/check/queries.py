@@ -8,7 +8,9 @@ from seedance_obs.rules.expression import Node, parse
 
 # Odd numbers, so that a range in a tree can be told to have been a variable.
 RATE_INTERVAL_S, OTHER_INTERVAL_S = 4567, 4561
-DEEPEST = 100  # parentheses in each other; the parser's own stack ends somewhere beyond
+MOST, DEEPEST = 1000, 150  # operators; and nodes in each other: stacks end at some thousands
+TOO_DEEP = f"it is nested more than {DEEPEST} times: record parts of it"
+LONGEST = 100  # characters of a query in a finding
 GLOBALS = {
     "__rate_interval": f"{RATE_INTERVAL_S}s",
     "__interval": f"{OTHER_INTERVAL_S}s",
@@ -26,6 +28,8 @@ REFERENCE = re.compile(
     r"|\[\[(?P<old>[a-zA-Z_]\w*)(?::[^\]]*)?\]\]"
 )
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`", re.DOTALL)
+SELECTED = re.compile(r"\{[^{}]*\}")
+DEEPENING = re.compile(r"[-+*/%^(\[]|[<>=!]=?|\b(?:and|atan2|or|unless)\b", re.IGNORECASE)
 DURATION_PLACE = re.compile(r"(?:\[|:|\boffset)\s*-?\s*$")
 # What a variable in the open may stand for; the first that makes a query of it is taken.
 READINGS: tuple[Callable[[str], str], ...] = (
@@ -44,14 +48,17 @@ def tree(expr: str) -> Node:
     Raises:
         ValueError: whatever the variables stand for, it is not PromQL.
     """
-    if expr.count("(") + expr.count("{") > DEEPEST * 10 or _depth(expr) > DEEPEST:
-        raise ValueError(f"it has more than {DEEPEST} parentheses in each other")
+    bare = SELECTED.sub("", STRING.sub("", expr))
+    if len(DEEPENING.findall(bare)) > MOST:
+        raise ValueError(f"it has more than {MOST} operators and parentheses: record parts of it")
     first: ValueError | None = None
     for reading in READINGS:
         try:
-            return parse(substituted(expr, reading))
+            return _not_too_deep(parse(substituted(expr, reading)))
         except (ValueError, OverflowError) as error:
             first = first or ValueError(str(error))
+        except RecursionError:
+            raise ValueError(TOO_DEEP) from None
     raise first or ValueError("it is empty")
 
 
@@ -85,6 +92,20 @@ def substituted(expr: str, reading: Callable[[str], str]) -> str:
     return done
 
 
+def shortened(expr: str) -> str:
+    """A query in a sentence: long ones without their middle."""
+    return repr(expr if len(expr) <= LONGEST else f"{expr[: LONGEST // 2]}…{expr[-20:]}")
+
+
+def _not_too_deep(node: Node) -> Node:
+    level: tuple[Node, ...] = (node,)
+    for _ in range(DEEPEST):
+        level = tuple(part for each in level for part in each.parts)
+    if level:
+        raise ValueError(TOO_DEEP)
+    return node
+
+
 def _open(name: str, before: str, reading: Callable[[str], str]) -> str:
     if name in GLOBALS:
         return GLOBALS[name]
@@ -104,11 +125,3 @@ def _parts(expr: str) -> Iterator[tuple[str, bool]]:
 
 def _name(reference: re.Match[str]) -> str:
     return reference["plain"] or reference["braced"] or reference["old"] or ""
-
-
-def _depth(expr: str) -> int:
-    depth = deepest = 0
-    for letter in expr:
-        depth += (letter in "({[") - (letter in ")}]")
-        deepest = max(deepest, depth)
-    return deepest

@@ -8,6 +8,7 @@ from seedance_obs.dashboards.check.queries import (
     OTHER_INTERVAL_S,
     RATE_INTERVAL_S,
     STRING,
+    shortened,
     tree,
     tree_or_none,
 )
@@ -31,7 +32,7 @@ def promql(target: Target) -> Iterator[str]:
         try:
             tree(target.expr)
         except ValueError as error:
-            yield f"{target.expr!r} is no PromQL: {error}"
+            yield f"{shortened(target.expr)} is no PromQL: {error}"
 
 
 @of_target("target-rate-interval-rule", "rate and irate look over $__rate_interval")
@@ -84,9 +85,9 @@ def logql(target: Target) -> Iterator[str]:
         return
     bare = STRING.sub('""', target.expr)
     if '"' in bare.replace('""', "") or not _closed(bare):
-        yield f"{target.expr!r} is no LogQL: a bracket or a quote is not closed"
+        yield f"{shortened(target.expr)} is no LogQL: a bracket or a quote is not closed"
     elif not re.search(r"\{[^{}]*\}", bare):
-        yield f'{target.expr!r} is no LogQL: it selects no stream, as in {{app=~".+"}}'
+        yield f'{shortened(target.expr)} is no LogQL: it selects no stream, as in {{app=~".+"}}'
 
 
 @of_target("target-logql-auto-rule", "ranges in queries of Loki are $__auto")
