@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.errors import UsageError
@@ -121,10 +122,19 @@ def read_contract(folder: Path, foreign: tuple[str, ...] = ()) -> KnownSeries:
     files = sorted(folder.glob("*.prom"))
     if not files:
         raise UsageError(f"{folder}: no *.prom is in this folder, so no series is known")
+    return read_scrapes(files, foreign)
+
+
+def read_scrapes(files: Iterable[Path], foreign: tuple[str, ...] = ()) -> KnownSeries:
+    """The series of scrapes, and those of others.
+
+    Raises:
+        UsageError: one cannot be read, or is no scrape.
+    """
     scraped = {name: Series(type_, None) for name, type_ in FOREIGN.items()}
     for file in files:
         jobs = frozenset({_JOBS.get(file.stem, file.stem)})
-        for family in text_string_to_metric_families(file.read_text(encoding="utf-8")):
+        for family in _families(file):
             for sample in family.samples:
                 labels = frozenset(sample.labels) | TARGET_LABELS
                 _add(scraped, sample.name, Series(family.type, labels, jobs))
@@ -132,6 +142,13 @@ def read_contract(folder: Path, foreign: tuple[str, ...] = ()) -> KnownSeries:
                 name = f"{family.name}_total" if family.type == "counter" else family.name
                 _add(scraped, name, Series(family.type, None, jobs))
     return KnownSeries(scraped, foreign=foreign)
+
+
+def _families(file: Path) -> list[Metric]:
+    try:
+        return list(text_string_to_metric_families(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: this is no scrape: {error}") from error
 
 
 def _add(scraped: dict[str, Series], name: str, new: Series) -> None:

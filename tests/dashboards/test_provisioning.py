@@ -38,7 +38,7 @@ def test_a_dashboard_finds_its_data_source_by_kind_without_any_input() -> None:
 
 def test_the_committed_files_are_those_that_are_built_and_no_others() -> None:
     committed = {
-        path.name: json.loads(path.read_text()) for path in (ROOT / "dashboards").iterdir()
+        path.name: json.loads(path.read_text()) for path in (ROOT / "dashboards").glob("*.json")
     }
     assert committed == dashboards()
     assert len({each["uid"] for each in committed.values()}) == len(committed)

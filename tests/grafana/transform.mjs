@@ -3,6 +3,7 @@
 // A panel is {transformations, answers, fieldConfig, reduceOptions, from, to}; of it come the frames
 // that it would draw, gaps and empty ones included, and, with reduceOptions, the numbers printed.
 // A probe is {config, values}: how single values look under the settings of a field.
+// With them come the ids of all units and transformations.
 import { readFileSync } from "node:fs";
 import { framesOf } from "./frames.mjs";
 import {
@@ -105,4 +106,5 @@ const asked = JSON.parse(readFileSync(0, "utf8"));
 const units = getValueFormats().flatMap(({ submenu }) => submenu.map(({ value }) => value));
 const panels = await Promise.all((asked.panels ?? []).map(drawn));
 const probes = (asked.probes ?? []).map(probed);
-process.stdout.write(JSON.stringify({ units, panels, probes }), () => process.exit(0));
+const known = { units, transformers: [...transformers.keys()] };
+process.stdout.write(JSON.stringify({ ...known, panels, probes }), () => process.exit(0));
