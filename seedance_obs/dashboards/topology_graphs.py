@@ -2,7 +2,7 @@
 
 from seedance_obs.dashboards import links, overrides, panels, theme, transformations
 from seedance_obs.dashboards.panels import Panel, Query
-from seedance_obs.dashboards.queries import domains, wiring
+from seedance_obs.dashboards.queries import domains, wiring, wiring_links
 from seedance_obs.dashboards.queries.link_matrix import LINK_CLASSES
 from seedance_obs.dashboards.queries.pair_cost import ONE, OTHER
 from seedance_obs.dashboards.variables import ONE_DOMAIN
@@ -48,7 +48,7 @@ PLACED = (
     *transformations.rows("nodes"),
     *transformations.rows("edges"),
     *transformations.spread("nodes"),
-    transformations.called(CALLED, hidden="slot top row offset"),
+    transformations.called(CALLED, hidden="row slot offset top square bend aside left"),
     transformations.ANSWERED,
 )
 
@@ -58,10 +58,10 @@ WIRING = Panel(
     "From left to right: host, PCI roots, PCIe switches, network adapters, GPUs, NVSwitches. The "
     "ring of a GPU: what its time of the last minutes went to, slices of MIG boards too; inside, "
     "utilisation and power. A lost GPU keeps its place, with a warning sign. Others: load of what "
-    f"leads to them. {EDGES} Grey, green, teal: load of PCIe, NVLink, C2C not known. Dashed: PCIe. "
+    f"leads to them. {EDGES} Grey, green, teal: PCIe, NVLink, C2C of unknown load. Dashed: PCIe. "
     "The thicker, the more it carries. Of NVLinks only a GPU's total is known: at each of its "
     "links, the total of the less loaded end.",
-    (Query(wiring.DEVICES, ref_id="nodes"), Query(wiring.EDGES, ref_id="edges")),
+    (Query(wiring.DEVICES, ref_id="nodes"), Query(wiring_links.EDGES, ref_id="edges")),
     theme.UTILIZATION_PERCENT,
     TALL,
     transformations=PLACED,
@@ -130,6 +130,6 @@ DOMAINS = (
         transformations=PLACED,
         overrides=(overrides.linked("title", TO_WIRING),),
         repeat=ONE_DOMAIN.name,
-        no_value="this domain is on one node: see its wiring above",
+        no_value="no such domain spans nodes: for the wiring of one node see above",
     ),
 )

@@ -49,6 +49,7 @@ FLEET = (
         (Query(queries.FLEET_UTILIZATION),),
         theme.UTILIZATION,
         SMALL,
+        no_value="no GPU tells",
     ),
     Panel(
         panels.NUMBER,
@@ -57,6 +58,7 @@ FLEET = (
         (Query(queries.FLEET_POWER),),
         theme.POWER,
         SMALL,
+        no_value="no GPU tells",
     ),
     Panel(
         panels.NUMBER,
@@ -76,6 +78,7 @@ FLEET = (
         theme.AGE,
         SMALL,
         theme.READING_AGE,
+        no_value="no source answers",
     ),
     Panel(
         panels.table(sort_by="alerts", descending=True),
@@ -97,6 +100,8 @@ FLEET = (
             overrides.cells("utilization", theme.UTILIZATION, "gauge"),
             overrides.column("power", unit=theme.POWER.unit),
         ),
+        mappings=overrides.empty_cells(),
+        no_value="no exporter answers",
     ),
     Panel(
         panels.LINES,
@@ -106,6 +111,7 @@ FLEET = (
         (Query(queries.UTILIZATION_BY_GPU_PERCENT, "{{instance}}-{{gpu_uuid}}"),),
         theme.UTILIZATION_PERCENT,
         HALF,
+        no_value="no GPU tells how busy it is, or rules are not loaded",
     ),
 )
 
@@ -132,6 +138,7 @@ CHOSEN_NODES = (
         (Query(queries.POWER, GPU_LEGEND),),
         theme.POWER,
         HALF,
+        no_value="no GPU of these nodes tells what it draws",
     ),
     Panel(
         panels.LINES,
@@ -141,6 +148,7 @@ CHOSEN_NODES = (
         (Query(queries.MEMORY_USED, GPU_LEGEND),),
         theme.MEMORY,
         HALF,
+        no_value="no GPU of these nodes tells of its memory",
     ),
     Panel(
         panels.table(sort_by="node_name"),
@@ -165,6 +173,8 @@ CHOSEN_NODES = (
             overrides.cells("memory", theme.MEMORY, "gauge"),
             overrides.column("power", unit=theme.POWER.unit),
         ),
+        mappings=overrides.empty_cells(),
+        no_value="no GPU on these nodes, or their exporters are down",
     ),
 )
 

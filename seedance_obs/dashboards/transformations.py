@@ -62,6 +62,9 @@ def spread(ref_id: str, key: str = "kind") -> tuple[JsonObject, ...]:
         {"alias": "row", "mode": "index"},
         _arithmetic("row", "*", "slot", alias="offset"),
         _arithmetic("offset", "+", "top", alias="fixedy"),
+        _arithmetic("fixedy", "*", "fixedy", alias="square"),
+        _arithmetic("square", "*", "bend", alias="aside"),
+        _arithmetic("left", "+", "aside", alias="fixedx"),
     )
     return (
         sorted_by("id"),

@@ -7,7 +7,10 @@ TOPOLOGY = "gpu-utilization-topology-view.json"
 WITHOUT_A_FLEET: set[tuple[str, str]] = set()
 
 # In the calm cluster, as nothing there is wrong.
-EMPTY_IN_CALM = {(FLEET, "What is firing?")}
+EMPTY_IN_CALM = {
+    (FLEET, "What is firing?"),
+    (TOPOLOGY, "How busy are the nodes of $domain?"),  # each domain there is on one node
+}
 
 # Whatever cluster is chosen: a panel that people know from elsewhere.
 OF_ALL_CLUSTERS = {(TOPOLOGY, "How busy is every GPU?")}

@@ -10,6 +10,7 @@ from seedance_obs.dashboards.queries.shape import columns, joined, with_label
 MOST_ROWS = 100
 DOMAIN = "cluster, nvlink_domain"
 HOST = "cluster, instance, nvlink_domain"
+COUNTED = ("expected", "seen")
 IN_DOMAIN = f'{FLEET},nvlink_domain!=""'
 
 
@@ -27,7 +28,7 @@ def _domains() -> str:
     gpus = f"count by ({DOMAIN}) ({_gpus(IN_DOMAIN)})"
     nodes = f"count by ({HOST}) ({_gpus(IN_DOMAIN)})"
     free = f"seedance_gpu_free_ratio{{{IN_DOMAIN}}}"
-    active = f"{gpu_time.counted(FLEET, 'active')} * {SAME_GPU} group_left (nvlink_domain) "
+    active = f"{gpu_time.seconds(FLEET, 'active')} * {SAME_GPU} group_left (nvlink_domain) "
     firing = f"0 * {nodes} + {SAME_NODE} group_left () sum {BY_NODE} ({FIRING})"
     alerts = f"(sum by ({DOMAIN}) ({firing}) or 0 * {gpus})"
     links_up = f"min by ({DOMAIN}) ({_links_up(IN_DOMAIN)})"
@@ -49,62 +50,39 @@ CHOSEN = f'{IN_DOMAIN},nvlink_domain=~"$domain"'
 # Nodes stand left and right of the fabric, by the last digit of their names.
 COLUMNS = {"fabric": 0, "left": -450, "right": 450}
 SIDES = {"left": "=~", "right": "!~"}
-SPANNING = f"count by ({DOMAIN}) (count by ({HOST}) (seedance_gpu_info{{{CHOSEN}}})) > 1"
-EDGE = f"{HOST}, kind"
+MEMBERS = f"seedance_gpu_info{{{CHOSEN}}}"
+HOSTS = f"count by ({HOST}) ({MEMBERS})"
+FABRIC = with_label(f"count by ({DOMAIN}) ({MEMBERS})", "kind", "fabric")
+SPANNING = f"on ({DOMAIN}) (count by ({DOMAIN}) ({HOSTS}) > 1)"
 RADIUS = 32
 
 
-def _hosts(expr: str = "") -> str:
-    """What each node has in the domain: its GPUs, or the sum of something else of them."""
-    of = f"sum by ({HOST}) ({expr or _gpus(CHOSEN)})"
-    return f"({of} and on ({DOMAIN}) ({SPANNING}))"
-
-
 def _nodes(kinds: Sequence[str]) -> str:
-    sides = [_side(kind) for kind in kinds if kind in SIDES]
-    fabric = with_label(f"({SPANNING})", "kind", "fabric")
-    return "\nor ".join([*([fabric] if "fabric" in kinds else []), *sides])
-
-
-def _side(side: str) -> str:
-    scope = f'{CHOSEN},instance{SIDES[side]}".*[02468]"'
-    return with_label(
-        f"(count by ({HOST}) ({_gpus(scope)}) and on ({DOMAIN}) ({SPANNING}))", "kind", side
-    )
-
-
-def _of_hosts(expr: str) -> str:
-    """The nodes, both sides, with a number of each in the place of theirs."""
-    return f"0 * ({_nodes(list(SIDES))}) + on ({HOST}) group_left () ({expr})"
+    found = [FABRIC] if "fabric" in kinds else []
+    for side in (kind for kind in kinds if kind in SIDES):
+        members = f'seedance_gpu_info{{{CHOSEN},instance{SIDES[side]}".*[02468]"}}'
+        found.append(with_label(f"count by ({HOST}) ({members})", "kind", side))
+    return "\nor ".join(found)
 
 
 def _graph_nodes() -> str:
     """The node frame: a node's GPUs as shares of those that it has or should have."""
-    of_node = [f"sum {BY_NODE} (seedance_gpus_{each}{{{FLEET}}})" for each in ("expected", "seen")]
-    missing = f"clamp_min({of_node[0]} - {of_node[1]}, 0)"
-    all_of_it = f"({_hosts()} + {SAME_NODE} group_left () {missing})"
-
-    def in_state(states: str) -> str:
-        shares = f"({gpu_time.share(FLEET, states)})"
-        return _hosts(f"{shares} * {SAME_GPU} group_left (nvlink_domain) {_gpus(CHOSEN)}")
-
-    def arc(states: str) -> str:
-        return _of_hosts(f"{in_state(states)} / {all_of_it}")
-
-    known = in_state(gpu_time.KNOWN)
-    unknown = f"clamp_min({_hosts()} - ({known} or 0 * {_hosts()}), 0) / {all_of_it}"
-    busy = f"avg by ({HOST}) (seedance_gpu_utilization_ratio{{{CHOSEN}}})"
-    power = f"sum by ({HOST}) (seedance_gpu_power_watts{{{CHOSEN}}})"
-    lost = f"0 * {_hosts()} + {SAME_NODE} group_left () {missing}"
-    expr = columns(
-        mainstat=_of_hosts(f"100 * {busy}"),
-        secondarystat=_of_hosts(power),
-        **gpu_time.ring(arc, _of_hosts(unknown)),
-        arc__missing=_of_hosts(f"({lost}) / {all_of_it}"),
-        arc__plain=f"0 * {_nodes(['fabric'])} + 1",
+    expected, seen = (f"sum {BY_NODE} (seedance_gpus_{each}{{{FLEET}}})" for each in COUNTED)
+    missing = f"0 * {HOSTS} + {SAME_NODE} group_left () clamp_min({expected} - {seen}, 0)"
+    lost = f"(({missing}) / ({HOSTS} + {missing}))"
+    seconds = f"{gpu_time.seconds(FLEET)} * {SAME_GPU} group_left (nvlink_domain) {_gpus(CHOSEN)}"
+    seconds = f"sum by ({HOST}, state) ({seconds})"
+    found = columns(
+        mainstat=f"100 * avg by ({HOST}) (seedance_gpu_utilization_ratio{{{CHOSEN}}})",
+        secondarystat=f"sum by ({HOST}) (seedance_gpu_power_watts{{{CHOSEN}}})",
+        arc__unknown=f"1 - {lost} unless sum by ({HOST}) ({seconds}) > 0",
+        arc__missing=lost,
+        arc__plain=f"0 * {FABRIC} + 1",
         noderadius=f"0 * ({_nodes(list(COLUMNS))}) + {RADIUS}",
         **node_graph.places(COLUMNS, _nodes),
     )
+    ring = f"({gpu_time.ring(seconds, HOST)}) * on ({HOST}) group_left () (1 - {lost})"
+    expr = f"(({ring}\nor {found})\nand {SPANNING})"
     expr = joined(expr, "id", "/", "cluster", "nvlink_domain", "instance")
     expr = joined(expr, "title", "", "instance")
     return with_label(expr, "title", "NVLink fabric", "kind", "fabric")
@@ -112,24 +90,25 @@ def _graph_nodes() -> str:
 
 def _graph_edges() -> str:
     """The edge frame: the NVLinks of each node's GPUs to the fabric, together."""
-    mean = f'seedance_gpu_link_mean_bytes_per_second{{{CHOSEN},medium="nvlink"}}'
-    capacity = f'seedance_gpu_link_capacity_bytes_per_second{{{CHOSEN},medium="nvlink"}}'
-    load = f"{mean} / ignoring (direction) group_left () ({capacity} > 0)"
-    edges = with_label(_hosts(), "kind", "nvlink")
+    mean, capacity = (
+        f'seedance_gpu_link_{each}_bytes_per_second{{{CHOSEN},medium="nvlink"}}'
+        for each in ("mean", "capacity")
+    )
+    load = f"max by ({HOST}) ({mean} / ignoring (direction) group_left () ({capacity} > 0))"
     colors = node_graph.colored(
-        edges,
-        EDGE,
-        load=with_label(f"max by ({HOST}) ({load})", "kind", "nvlink"),
-        wrong=with_label(f"min by ({HOST}) ({_links_up(CHOSEN)}) < 1", "kind", "nvlink"),
-        classes={"nvlink": theme.NVLINK},
+        HOSTS,
+        HOST,
+        load=load,
+        wrong=f"min by ({HOST}) ({_links_up(CHOSEN)}) < 1",
+        classes={"": theme.NVLINK},
     )
-    wide = node_graph.thickness(f"sum by ({HOST}) ({capacity})")
-    expr = columns(
-        thickness=f"({with_label(wide, 'kind', 'nvlink')} or 0 * {edges} + 1)\n"
-        f"* on ({EDGE}) group_left (color) {colors}\nand on ({HOST}) {_hosts()}",
-        mainstat=f"round(100 * max by ({HOST}) ({load}))\nand {_hosts()}",
-        secondarystat=_hosts(f"seedance_gpu_nvlinks_active{{{CHOSEN}}}"),
+    wide = f"({node_graph.thickness(f'sum by ({HOST}) ({capacity})')} or 0 * {HOSTS} + 1)"
+    found = columns(
+        thickness=f"{wide} * on ({HOST}) group_left (color) {colors}",
+        mainstat=f"round(100 * {load})",
+        secondarystat=f"sum by ({HOST}) (seedance_gpu_nvlinks_active{{{CHOSEN}}})",
     )
+    expr = f"({found}\nand on ({HOST}) {HOSTS}\nand {SPANNING})"
     expr = joined(expr, "source", "/", "cluster", "nvlink_domain", "instance")
     expr = with_label(expr, "target", "$1/", "source", "(.*)/.*")
     return joined(expr, "id", "~", "source", "target")

@@ -1,31 +1,29 @@
-"""What GPUs' time went to over the last minutes, as shares that add up to 1.
+"""What GPUs' time went to over the last minutes, as the arcs of a ring.
 
 Of GPU-seconds, not of utilisation: a board in MIG mode has none, and one that is shared belongs to
-several. Shares are of what was counted, since the states' rates do not begin at the same moment.
+several. The shares are of what was counted, as rates of new series begin late.
 """
 
-from collections.abc import Callable
+from seedance_obs.dashboards.queries.shape import with_label
 
-BY_GPU = "by (cluster, instance, gpu_uuid)"
-KNOWN = "active|reserved|unallocated"
-
-
-def counted(scope: str, states: str = ".+") -> str:
-    """GPU-seconds a second in some states, by GPU."""
-    seconds = f'seedance_tenant_gpu_seconds_total{{{scope},state=~"{states}"}}'
-    return f"sum {BY_GPU} (rate({seconds}[$__rate_interval]))"
-
-
-def share(scope: str, states: str) -> str:
-    """Share of each GPU's time in some states; none where nothing was counted."""
-    return f"{counted(scope, states)} / ({counted(scope)} > 0)"
+ARCS = {
+    "active": "arc__busy",
+    "reserved": "arc__held_idle",
+    "unallocated": "arc__idle",
+    "unobserved": "arc__unknown",
+}
+GPU = "cluster, instance, gpu_uuid"
 
 
-def ring(of: Callable[[str], str], unknown: str) -> dict[str, str]:
-    """The arcs of a node: `of` makes shares of GPUs' time, by state, those of the graph's nodes."""
-    return {
-        "arc__busy": of("active"),
-        "arc__held_idle": of("reserved"),
-        "arc__idle": of("unallocated"),
-        "arc__unknown": unknown,
-    }
+def seconds(scope: str, states: str = ".+") -> str:
+    """GPU-seconds a second, by GPU and state."""
+    counter = f'seedance_tenant_gpu_seconds_total{{{scope},state=~"{states}"}}'
+    return f"sum by ({GPU}, state) (rate({counter}[$__rate_interval]))"
+
+
+def ring(counted: str, whose: str) -> str:
+    """Shares that add up to 1, of `counted` by state, for whom it has labels of; as columns."""
+    shares = f"{counted}\n/ on ({whose}) group_left () (sum by ({whose}) ({counted}) > 0)"
+    for state, arc in ARCS.items():
+        shares = with_label(shares, "stat", arc, "state", state)
+    return with_label(shares, "state", "")

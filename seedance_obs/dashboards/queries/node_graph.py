@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from seedance_obs.dashboards.queries.shape import with_label
 from seedance_obs.dashboards.theme import LINK_LOADS, LINK_WRONG
 
-HEIGHT = 700
+HEIGHT = 740
 # A link of 32 GB/s is as thick as a line, and every doubling adds one; arrows grow with it.
 THINNEST_BYTES_PER_SECOND, THICKEST = 16e9, 6
 
@@ -21,7 +21,8 @@ def places(
 
     `columns` are the values of the label `key` with the column's distance from the middle, and
     `nodes` gives the nodes of some of them. Prometheus cannot count its rows, so
-    `transformations.spread` multiplies a row's number by `slot` and adds `top`.
+    `transformations.spread` multiplies a row's number by `slot` and adds `top`; where `bend` is
+    not 0, it bends the column.
     """
     order = sorted(columns)
     x = "\nor\n".join(f"0 * ({nodes([name])}) + {columns[name]}" for name in order)
@@ -29,7 +30,8 @@ def places(
     slot = f"{HEIGHT} / count by ({key}) ({every})"
     top = f"(0.5 - ({_before(order, nodes, key)})) * on ({key}) ({slot}) - {HEIGHT / 2}"
     at = f"0 * ({every}) + on ({key}) group_left ()"
-    return {"fixedx": x, "slot": f"{at} ({slot})", "top": f"{at} ({top})"}
+    cells = {"left": x, "slot": f"{at} ({slot})", "top": f"{at} ({top})"}
+    return {**cells, "bend": f"0 * ({every})"}
 
 
 def _before(order: Sequence[str], nodes: Callable[[Sequence[str]], str], key: str) -> str:

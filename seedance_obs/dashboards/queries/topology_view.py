@@ -25,8 +25,9 @@ NODES = columns(
 
 UTILIZATION = f"seedance_gpu_utilization_ratio{{{CHOSEN}}}"
 MIG_BOARDS = f"(seedance_gpu_mig_enabled{{{CHOSEN}}} == 1)"
-BUSY_SLICES = f"{MIG_BOARDS} * {SAME_GPU} group_left () ({gpu_time.share(CHOSEN, 'active')})"
-UTILIZATION_BANDS = band(f"({UTILIZATION}\nor {BUSY_SLICES})")
+WORKED = gpu_time.seconds(CHOSEN, "active")
+BUSY_SLICES = f"clamp_max({MIG_BOARDS} * {SAME_GPU} group_left () {WORKED}, 1)"
+UTILIZATION_BANDS = band(with_label(f"({UTILIZATION}\nor {BUSY_SLICES})", "__name__", ""))
 POWER = f"seedance_gpu_power_watts{{{CHOSEN}}}"
 MEMORY_USED = (
     f"seedance_gpu_memory_used_bytes{{{CHOSEN}}} / seedance_gpu_memory_total_bytes{{{CHOSEN}}}"
