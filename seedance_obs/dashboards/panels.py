@@ -177,14 +177,16 @@ MATRIX = Display(
 )
 
 
-def node_graph(*, unit: str, second_unit: str, edge_unit: str, arcs: Mapping[str, str]) -> Display:
+def node_graph(
+    *, unit: str, second_unit: str, edge_unit: str, second_edge_unit: str, arcs: Mapping[str, str]
+) -> Display:
     """A graph from a frame of nodes and one of edges, from left to right; `arcs` have colours.
 
     Grafana applies no field settings here; units are printed behind the numbers as they stand.
     """
     colors: Sequence[Json] = [{"color": color, "field": name} for name, color in arcs.items()]
     nodes: JsonObject = {"arcs": colors, "mainStatUnit": unit, "secondaryStatUnit": second_unit}
-    edges: JsonObject = {"mainStatUnit": edge_unit}
+    edges: JsonObject = {"mainStatUnit": edge_unit, "secondaryStatUnit": second_edge_unit}
     return Display("nodeGraph", {"edges": edges, "layoutAlgorithm": "layered", "nodes": nodes})
 
 

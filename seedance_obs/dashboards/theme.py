@@ -86,3 +86,26 @@ HARM_SCALE = steps(DARK, (0.02, "#31507A"), (0.1, SKY), (0.3, YELLOW), (0.6, VER
 LOAD_SCALE = steps(DARK, (0.05, "#31507A"), (0.3, SKY), (0.6, YELLOW), (0.8, VERMILION))
 # GPU time an hour that is or would be lost: a hundredth, a tenth, half of a GPU, a whole one.
 LOST_SCALE = steps(DARK, (36, "#31507A"), (360, SKY), (1800, YELLOW), (3600, VERMILION))
+
+# A link by its load in whole per cent, as patterns; the colours are those of BUSY_SCALE.
+LINK_LOADS = {
+    "#31507A": "[0-4]",
+    SKY: "[5-9]|[12][0-9]",
+    YELLOW: "[3-7][0-9]",
+    ORANGE: "[89][0-9]|[1-9][0-9][0-9]+",
+}
+LINK_WRONG = VERMILION
+# From close to far, and what is no pair or not known.
+LINK_CLASSES = {
+    "NV[0-9]+": NVLINK,
+    "C2C": C2C,
+    "PIX": SKY,
+    "PXB": BLUE,
+    "PHB": YELLOW,
+    "NODE": ORANGE,
+    "SYS": VERMILION,
+    "X": DARK,
+}
+PLAIN = "#565A64"  # a device of which nothing is told
+LINKS_UP = Look("percentunit", NVLINK, 0, 1)
+ALL_IS_GOOD = steps(FIRING, (0.5, WARNING), (1, GOOD))

@@ -7,9 +7,10 @@ from seedance_obs.dashboards import links, overrides, panels, theme, transformat
 from seedance_obs.dashboards.grafana import Dashboard
 from seedance_obs.dashboards.panels import Panel, Query, Row
 from seedance_obs.dashboards.queries import topology_view as queries
-from seedance_obs.dashboards.variables import CLUSTER, NODE
+from seedance_obs.dashboards.topology_graphs import DOMAINS, LINKS, WIRING
+from seedance_obs.dashboards.variables import CLUSTER, NODE, ONE_DOMAIN
 
-SMALL, HALF, WHOLE, TALL = (4, 4), (12, 9), (24, 10), (24, 20)
+SMALL, HALF, WHOLE = (4, 4), (12, 9), (24, 10)
 GPU_LEGEND = "{{instance}} GPU {{gpu}}"
 SHOW_WIRING = links.to(
     links.TOPOLOGY,
@@ -48,6 +49,7 @@ FLEET = (
         (Query(queries.FLEET_UTILIZATION),),
         theme.UTILIZATION,
         SMALL,
+        no_value="no GPU tells",
     ),
     Panel(
         panels.NUMBER,
@@ -56,6 +58,7 @@ FLEET = (
         (Query(queries.FLEET_POWER),),
         theme.POWER,
         SMALL,
+        no_value="no GPU tells",
     ),
     Panel(
         panels.NUMBER,
@@ -75,6 +78,7 @@ FLEET = (
         theme.AGE,
         SMALL,
         theme.READING_AGE,
+        no_value="no source answers",
     ),
     Panel(
         panels.table(sort_by="alerts", descending=True),
@@ -96,6 +100,8 @@ FLEET = (
             overrides.cells("utilization", theme.UTILIZATION, "gauge"),
             overrides.column("power", unit=theme.POWER.unit),
         ),
+        mappings=overrides.empty_cells(),
+        no_value="no exporter answers",
     ),
     Panel(
         panels.LINES,
@@ -105,54 +111,24 @@ FLEET = (
         (Query(queries.UTILIZATION_BY_GPU_PERCENT, "{{instance}}-{{gpu_uuid}}"),),
         theme.UTILIZATION_PERCENT,
         HALF,
+        no_value="no GPU tells how busy it is, or rules are not loaded",
     ),
-)
-
-WIRING = Panel(
-    panels.node_graph(
-        unit="%",
-        second_unit="W",
-        edge_unit="NVLinks",
-        arcs={
-            "arc__busy": theme.BUSY,
-            "arc__idle": theme.IDLE,
-            "arc__unknown": theme.UNKNOWN,
-            "arc__missing": theme.MISSING,
-        },
-    ),
-    "Where does every GPU sit on $node?",
-    "From left to right: host, PCI roots, PCIe switches, GPUs, NVSwitches. The ring of a GPU is "
-    "busy (orange) or idle (blue), grey where nothing is known; inside, utilisation and power. "
-    "Solid green: NVLinks, thicker the more; dashed grey: PCIe. A lost GPU keeps its place, with "
-    "a red ring and a warning sign.",
-    (
-        Query(queries.DEVICES, ref_id="nodes"),
-        Query(queries.LINKS, ref_id="edges"),
-    ),
-    theme.UTILIZATION_PERCENT,
-    TALL,
-    # Where a device is drawn depends on the order of the rows; sorted, it stays where it was.
-    transformations=(
-        *transformations.rows("nodes"),
-        *transformations.rows("edges"),
-        transformations.sorted_by("id"),
-        transformations.ANSWERED,
-    ),
-    repeat="node",
-    no_value="no GPU on this node",
 )
 
 CHOSEN_NODES = (
     WIRING,
+    LINKS,
     Panel(
         panels.BANDS,
         "When was every GPU busy?",
         "One band per GPU. Dark: idle; the lighter and warmer, the busier. A gap is a GPU without "
-        "readings for more than two minutes.",
+        "readings for more than two minutes. Of a board in MIG mode, whose utilisation nobody "
+        "measures: the share of its slices in which work ran.",
         (Query(queries.UTILIZATION_BANDS, "{{band}}"),),
         theme.UTILIZATION,
         WHOLE,
         theme.BUSY_SCALE,
+        no_value="no GPU of these nodes tells how busy it is",
     ),
     Panel(
         panels.LINES,
@@ -162,6 +138,7 @@ CHOSEN_NODES = (
         (Query(queries.POWER, GPU_LEGEND),),
         theme.POWER,
         HALF,
+        no_value="no GPU of these nodes tells what it draws",
     ),
     Panel(
         panels.LINES,
@@ -171,9 +148,10 @@ CHOSEN_NODES = (
         (Query(queries.MEMORY_USED, GPU_LEGEND),),
         theme.MEMORY,
         HALF,
+        no_value="no GPU of these nodes tells of its memory",
     ),
     Panel(
-        panels.table(sort_by="instance"),
+        panels.table(sort_by="node_name"),
         "What is every GPU, and what is it wired to?",
         "All GPUs, lost ones included, with their fixed facts. An empty cell is unknown: the "
         "driver or the kernel does not say.",
@@ -183,11 +161,11 @@ CHOSEN_NODES = (
         transformations=(
             *transformations.rows("A"),
             transformations.in_order(
-                "instance gpu state gpu_model utilization memory power device numa_node pcie_root "
+                "node_name gpu gpu_model state utilization memory power device numa_node pcie_root "
                 "pcie_switch nvlink_domain topo_mask bandwidth_class gpu_uuid serial vbios_version "
                 "compute_capability",
-                hidden="Time cluster job kind known pci_bus_id minor_number root_complex_id "
-                "pcie_generation_board",
+                hidden="Time cluster instance job kind known pci_bus_id minor_number "
+                "root_complex_id pcie_generation_board",
             ),
         ),
         overrides=(
@@ -195,6 +173,8 @@ CHOSEN_NODES = (
             overrides.cells("memory", theme.MEMORY, "gauge"),
             overrides.column("power", unit=theme.POWER.unit),
         ),
+        mappings=overrides.empty_cells(),
+        no_value="no GPU on these nodes, or their exporters are down",
     ),
 )
 
@@ -206,6 +186,13 @@ def topology_view() -> Dashboard:
         title="GPU Utilization Topology View",
         description="Every GPU of a cluster, how busy it is and what it is wired to.",
         tags=("topology",),
-        variables=(CLUSTER, NODE),
-        panels=(Row("Fleet"), *FLEET, Row("Wiring of the chosen nodes"), *CHOSEN_NODES),
+        variables=(CLUSTER, NODE, ONE_DOMAIN),
+        panels=(
+            Row("Fleet"),
+            *FLEET,
+            Row("Wiring of the chosen nodes"),
+            *CHOSEN_NODES,
+            Row("NVLink domains"),
+            *DOMAINS,
+        ),
     )

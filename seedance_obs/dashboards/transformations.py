@@ -49,3 +49,44 @@ def in_order(shown: str, *, hidden: str) -> JsonObject:
 # A query without an answer still gives a frame, one without fields, which a node graph takes for
 # broken nodes; without it the panel says that there is nothing.
 ANSWERED: JsonObject = {"id": "filterFieldsByName", "options": {"include": {"pattern": "/.+/"}}}
+
+
+def spread(ref_id: str, key: str = "kind") -> tuple[JsonObject, ...]:
+    """Nodes at the places that `queries.node_graph.places` gave them, which needs their rows.
+
+    Rows are sorted by `key` and, among those of one column, by id, so that nodes stay where they
+    were from one answer to the next.
+    """
+    only: JsonObject = {"id": "byRefId", "options": f"/{ref_id}/"}
+    steps: tuple[JsonObject, ...] = (
+        {"alias": "row", "mode": "index"},
+        _arithmetic("row", "*", "slot", alias="offset"),
+        _arithmetic("offset", "+", "top", alias="fixedy"),
+        _arithmetic("fixedy", "*", "fixedy", alias="square"),
+        _arithmetic("square", "*", "bend", alias="aside"),
+        _arithmetic("left", "+", "aside", alias="fixedx"),
+    )
+    return (
+        sorted_by("id"),
+        {**sorted_by(key), "filter": only},
+        *(_calculated(each, only) for each in steps),
+    )
+
+
+def _calculated(options: JsonObject, only: JsonObject) -> JsonObject:
+    return {"id": "calculateField", "filter": only, "options": options}
+
+
+def _arithmetic(left: str, operator: str, right: str, *, alias: str) -> JsonObject:
+    operands: JsonObject = {
+        "left": {"matcher": {"id": "byName", "options": left}},
+        "operator": operator,
+        "right": {"matcher": {"id": "byName", "options": right}},
+    }
+    return {"alias": alias, "binary": operands, "mode": "binary"}
+
+
+def called(names: JsonObject, *, hidden: str) -> JsonObject:
+    """Fields, by name, by what a legend calls them, others hidden; fields keep their names."""
+    without: JsonObject = dict.fromkeys(hidden.split(), True)
+    return {"id": "organize", "options": {"excludeByName": without, "renameByName": names}}

@@ -56,3 +56,10 @@ WORKLOAD = Variable(
     "Workload",
     f'label_values(seedance_workload_info{{{FLEET},tenant=~"$tenant"}}, workload)',
 )
+# One is readable, as of nodes; what is drawn of each is repeated.
+ONE_DOMAIN = Variable(
+    "domain",
+    "NVLink domain",
+    f'label_values(seedance_gpu_info{{{FLEET},nvlink_domain!=""}}, nvlink_domain)',
+    multi=True,
+)

@@ -13,6 +13,7 @@ def substitute(expr: str, *, node: str = ".*") -> str:
         "$cluster": ".*",
         "$node": node,
         "$tenant": ".*",
+        "$domain": ".*",
         "$__rate_interval": "4s",
         "$__range": "60s",
     }.items():

@@ -31,6 +31,7 @@ EMPTY_IN_CALM = {
     (HEALTH, "Where is memory corrected?"),
     (HEALTH, "Which PCIe links send again?"),
     (SENSITIVITY, "Which workloads could sit better?"),
+    (TOPOLOGY, "How busy are the nodes of $domain?"),  # each domain there is on one node
 }
 
 # Whatever cluster is chosen: a panel that people know from elsewhere.

@@ -140,8 +140,14 @@ def _matrix(panel: Mapping[str, Any], frame: Frame) -> None:
     if all(GPU.fullmatch(name) for name in [*rows, *columns]):
         assert rows == columns
     assert all(field["display"] == field["name"] for field in cells)
-    # A text in a cell, such as a link class, is a value's mapping: the value is a number.
-    assert {field["type"] for field in cells} == {"number"}
+    # Numbers, or texts such as link classes, of which a mapping makes colours.
+    kinds = {field["type"] for field in cells}
+    by_text = {"regex", "value"} & {each["type"] for each in _mappings(panel)}
+    assert kinds == {"number"} or (kinds == {"string"} and by_text)
+
+
+def _mappings(panel: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(panel["fieldConfig"]["defaults"].get("mappings", ()))
 
 
 def _are_columns_by_choice(panel: Mapping[str, Any], names: list[str]) -> None:
