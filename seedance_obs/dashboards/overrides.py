@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from seedance_obs.dashboards import theme
 from seedance_obs.dashboards.theme import Json, JsonObject, Look, steps
 
 
@@ -57,3 +58,19 @@ def patterns(mapping: Mapping[str, str]) -> tuple[JsonObject, ...]:
 def empty_cells() -> tuple[JsonObject, ...]:
     """Nothing where there is no value: a table would repeat the panel's `no_value` in each cell."""
     return ({"options": {"match": "null", "result": {"index": 0, "text": " "}}, "type": "special"},)
+
+
+# Series by the state of GPU time and by the component of energy, each by its name.
+STATES = (
+    colored("active", theme.BUSY),
+    colored("reserved", theme.HELD_IDLE),
+    colored("unallocated", theme.IDLE),
+    colored("unobserved", theme.UNKNOWN),
+)
+COMPONENTS = (
+    colored("active", theme.BUSY),
+    colored("reserved_idle", theme.HELD_IDLE),
+    colored("unallocated", theme.IDLE),
+    colored("unobserved", theme.UNKNOWN),
+    colored("hosts", theme.OLIVE),
+)

@@ -67,6 +67,12 @@ SENSITIVITY = Look("percentunit", WINE, 0, 1)
 REGRET = Look("percentunit", WINE, 0, 1)
 ERRORS = Look("none", VERMILION, 0)
 FILES = Look("none", SAND, 0)
+ENERGY_KWH = Look("kwatth", PURPLE, 0)
+GPU_HOURS = Look("none", BLUE, 0, decimals=1)
+DURATION = Look("s", SAND, 0)
+WASTED_GPUS = Look("none", HELD_IDLE, 0, decimals=1)
+MEMORY_GROWTH = Look("Bps", SKY)
+FILE_GROWTH = Look("cps", SAND)
 MONEY_PER_HOUR = Look("none", OLIVE, 0, decimals=2)
 
 
@@ -86,3 +92,5 @@ HARM_SCALE = steps(DARK, (0.02, "#31507A"), (0.1, SKY), (0.3, YELLOW), (0.6, VER
 LOAD_SCALE = steps(DARK, (0.05, "#31507A"), (0.3, SKY), (0.6, YELLOW), (0.8, VERMILION))
 # GPU time an hour that is or would be lost: a hundredth, a tenth, half of a GPU, a whole one.
 LOST_SCALE = steps(DARK, (36, "#31507A"), (360, SKY), (1800, YELLOW), (3600, VERMILION))
+# Of what is held, the share that is used: a tenth, a third, two thirds.
+USE_SCALE = steps(FIRING, (0.1, WARNING), (0.33, YELLOW), (0.66, GOOD))
