@@ -55,11 +55,6 @@ def patterns(mapping: Mapping[str, str]) -> tuple[JsonObject, ...]:
     )
 
 
-def empty_cells() -> tuple[JsonObject, ...]:
-    """Nothing where there is no value: a table would repeat the panel's `no_value` in each cell."""
-    return ({"options": {"match": "null", "result": {"index": 0, "text": " "}}, "type": "special"},)
-
-
 # Series by the state of GPU time and by the component of energy, each by its name.
 STATES = (
     colored("active", theme.BUSY),

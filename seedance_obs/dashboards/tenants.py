@@ -228,7 +228,9 @@ TABLES = (
             overrides.linked("workload", TO_WORKLOAD),
             overrides.linked("instance", TO_NODE),
             overrides.column(
-                "state", mappings=RUNNING, **{"custom.cellOptions": {"type": "color-text"}}
+                "state",
+                mappings=(*RUNNING, panels.EMPTY_CELL),
+                **{"custom.cellOptions": {"type": "color-text"}},
             ),
             *(overrides.column(name, decimals=1) for name in ("gpus", "gpu_hours", "wasted")),
             overrides.cells("used", theme.UTILIZATION, "gauge", theme.USE_SCALE),

@@ -10,9 +10,14 @@ import pytest
 
 from seedance_obs.dashboards.build import dashboards
 from tests.dashboards.every_panel import Drawn, Key, panels_of
-from tests.dashboards.expectations import EMPTY_IN_CALM, SHOWN_WITHOUT_GPUS, WITHOUT_A_FLEET
+from tests.dashboards.expectations import (
+    A_ROW_FOR_EACH_GPU,
+    EMPTY_IN_CALM,
+    SHOWN_WITHOUT_GPUS,
+    WITHOUT_A_FLEET,
+)
 from tests.dashboards.gone_exporters import gone_exporters, shown_after
-from tests.dashboards.grafana_variables import EVERY_CLUSTER
+from tests.dashboards.grafana_variables import ALL, EVERY_CLUSTER
 from tests.dashboards.history import CLUSTERS, History
 from tests.dashboards.links_filled import unfilled
 from tests.dashboards.panel_contracts import holds
@@ -85,6 +90,24 @@ def test_nothing_is_drawn_of_an_exporter_that_has_gone(
             for each in drawn_panels[file, panel["id"], fleet]:
                 late = [field["display"] for field, _ in shown_after(each, gone)]
                 assert not each.over_time or not late, late[:3]
+
+
+@pytest.mark.parametrize("fleet", CLUSTERS)
+def test_a_timeline_of_gpus_has_a_row_for_each(
+    drawn_panels: dict[Key, list[Drawn]], fleet: str
+) -> None:
+    gpus = [
+        (node.name, str(gpu.index))
+        for node in CLUSTERS[fleet].nodes
+        for gpu in node.machine.gpus
+        if not gpu.mig
+    ]
+    for file, panel in PANELS:
+        if (file, panel["title"]) in A_ROW_FOR_EACH_GPU:
+            drawn = drawn_panels[file, panel["id"], fleet]
+            (whole,) = [each for each in drawn if each.choice.how_many == ALL]
+            labels = [field["labels"] for field in whole.fields("number")]
+            assert sorted((each["instance"], each["gpu"]) for each in labels) == sorted(gpus)
 
 
 @every
