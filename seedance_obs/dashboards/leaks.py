@@ -281,9 +281,9 @@ PROBES = (
     ),
     Panel(
         panels.BARS,
-        "Why was memory not judged?",
-        "Probes of the time range that found a node's idle window closed, by reason. Busy nodes "
-        "are no fault; if one is never quiet for a day, an alert tells.",
+        "Why is memory not judged?",
+        "Nodes whose last probes found the idle window closed, by reason. Busy nodes are no fault; "
+        "if one is never quiet for a day, an alert tells.",
         (Query(queries.SKIPPED, "{{reason}}"),),
         theme.COUNT,
         THIRD,

@@ -27,7 +27,16 @@ TO_ITS_TIME = links.between(
     "seen",
     **CHOSEN_WORKLOAD,
 )
-RUNNING = overrides.texts({"running": ("running", theme.GOOD), "ended": ("ended", theme.UNKNOWN)})
+RUNNING: tuple[theme.JsonObject, ...] = (
+    *overrides.texts({"1": ("running", theme.GOOD)}),
+    {
+        "options": {
+            "match": "null",
+            "result": {"color": theme.UNKNOWN, "index": 1, "text": "ended"},
+        },
+        "type": "special",
+    },
+)
 
 
 NOW = (
@@ -208,19 +217,20 @@ TABLES = (
         panels.table(sort_by="wasted", descending=True),
         "Which workloads waste most?",
         "Workloads of the time range by node, those first that held most GPU-hours without using "
-        "them. Gpus: how many it held on average; energy: of the boards; memory: held now; "
-        "link_class: the class that most of its bytes took. Click a workload for all of it, "
-        "`seen` for the same up to its end, a node for its wiring. process-unknown: processes "
-        f"that nobody could look up. The {queries.MOST_ROWS} worst.",
+        "them. Gpus and memory: held now; energy: of the boards; link_class: what most of its "
+        "bytes take now. Click a workload for all of it, `seen` for the same up to its end, a node "
+        f"for its wiring. The {queries.MOST_ROWS} worst.",
         (Query(queries.WORKLOADS),),
         theme.COUNT,
         WHOLE,
         transformations=(
             *transformations.rows("A"),
+            transformations.calculated("gpu_hours", "used_hours", "+", "wasted"),
+            transformations.calculated("used", "used_hours", "/", "gpu_hours"),
             transformations.in_order(
                 "tenant name kind state cluster instance gpus gpu_hours wasted used energy memory "
                 "link_class start seen workload",
-                hidden="Time known links",
+                hidden="Time links used_hours",
             ),
         ),
         overrides=(
@@ -229,7 +239,7 @@ TABLES = (
             overrides.linked("instance", TO_NODE),
             overrides.column(
                 "state",
-                mappings=(*RUNNING, panels.EMPTY_CELL),
+                mappings=RUNNING,
                 **{"custom.cellOptions": {"type": "color-text"}},
             ),
             *(overrides.column(name, decimals=1) for name in ("gpus", "gpu_hours", "wasted")),
@@ -261,5 +271,5 @@ def tenants() -> Dashboard:
             Row("One by one"),
             *TABLES,
         ),
-        since="now-6h",
+        since="now-3h",
     )

@@ -49,3 +49,13 @@ def in_order(shown: str, *, hidden: str) -> JsonObject:
 # A query without an answer still gives a frame, one without fields, which a node graph takes for
 # broken nodes; without it the panel says that there is nothing.
 ANSWERED: JsonObject = {"id": "filterFieldsByName", "options": {"include": {"pattern": "/.+/"}}}
+
+
+def calculated(name: str, left: str, operator: str, right: str) -> JsonObject:
+    """A column made of two others, under a name of its own."""
+    sides: JsonObject = {
+        side: {"matcher": {"id": "byName", "options": column}}
+        for side, column in (("left", left), ("right", right))
+    }
+    binary: JsonObject = {**sides, "operator": operator}
+    return {"id": "calculateField", "options": {"alias": name, "binary": binary, "mode": "binary"}}

@@ -35,5 +35,4 @@ SHOWN_WITHOUT_GPUS: set[tuple[str, str]] = {
     *OF_ALL_CLUSTERS,
     (LEAKS, "Idle nodes"),
     (LEAKS, "Which probes are late?"),
-    (LEAKS, "Why was memory not judged?"),
 }

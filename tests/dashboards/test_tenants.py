@@ -33,41 +33,28 @@ def test_smaller_tenants_are_one_line_so_that_the_stack_adds_up(tmp_path: Path) 
 
 def test_a_workload_that_has_ended_keeps_its_row_and_says_when(tmp_path: Path) -> None:
     """Of five minutes the one was there for all, the other for three; ever since second 7."""
-    there = {"alive": "x10", "gone": "x2 stale"}
-    series = {}
-    for name, values in there.items():
+    series, rows = {}, {"alive": ("x10", 5, 300e3), "gone": ("x2 stale", 2, 120e3)}
+    for name, (values, _, _) in rows.items():
         labels = f'{ON_N1},tenant="red",workload="{name}"'
+        named = f'{labels},kind="pod",container="main",pod="{name}-0"'
         series |= {
-            f'seedance_workload_info{{{labels},kind="pod",pod="{name}-0"}}': f"1{values}",
+            f"workload:seedance_start_time_seconds:named{{{named}}}": f"7{values}",
             f"seedance_workload_start_time_seconds{{{labels}}}": f"7{values}",
             f'workload:seedance_gpu_seconds:rate5m{{{labels},state="active"}}': f"3{values}",
             f'workload:seedance_gpu_seconds:rate5m{{{labels},state="reserved"}}': f"1{values}",
+            f"workload:seedance_seen_time_seconds:max{{{labels}}}": f"0+60{values}",
         }
-        seen = "0+60x10" if name == "alive" else "0+60x2 stale"
-        series[f"workload:seedance_seen_time_seconds:max{{{labels}}}"] = seen
-    cells = {
-        ("alive", "seen"): 300e3,
-        ("gone", "seen"): 120e3,
-        ("alive", "start"): 7e3,
-        ("gone", "start"): 7e3,
-        ("alive", "gpu_hours"): 4 * 5 / 60,
-        ("gone", "gpu_hours"): 4 * 2 / 60,
-        ("alive", "used"): 0.75,
-        ("gone", "used"): 0.75,
-    }
-    for column in ("seen", "start", "gpu_hours", "used"):
-        expected = {
-            f'{{instance="n1",stat="{column}",tenant="red",workload="{name}"}}': value
-            for (name, of), value in cells.items()
-            if of == column
-        }
+    columns: dict[str, dict[str, float]] = {}
+    for name, (_, minutes, seen_ms) in rows.items():
+        values = {"seen": seen_ms, "used_hours": 3 * minutes / 60, "wasted": minutes / 60}
+        labels = f'instance="n1",tenant="red",workload="{name}"'
+        for column, value in values.items():
+            columns.setdefault(column, {})[f'{{stat="{column}",{labels}}}'] = value
+        start = f'{{stat="start",{labels},kind="pod",name="{name}-0"}}'
+        columns.setdefault("start", {})[start] = 7e3
+    columns["state"] = {'{stat="state",instance="n1",tenant="red",workload="alive"}': 1.0}
+    for column, expected in columns.items():
         given(tmp_path, series, only(column, tenants.WORKLOADS), expected)
-    known = {
-        f'{{instance="n1",kind="pod",name="{name}-0",stat="known",state="{state}",tenant="red",'
-        f'workload="{name}"}}': 1.0
-        for name, state in (("alive", "running"), ("gone", "ended"))
-    }
-    given(tmp_path, series, only("known", tenants.WORKLOADS), known)
 
 
 def test_neighbours_are_other_tenants_on_the_segments_of_its_own_gpus(tmp_path: Path) -> None:

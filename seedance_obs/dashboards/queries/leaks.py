@@ -46,7 +46,7 @@ PROBE_AGE = (
     f"topk({MOST_LINES}, max by (cluster, instance) (seedance_leak_probe_age_seconds{{{CHOSEN}}}))"
 )
 PROBES_SKIPPED = f"seedance_leak_probe_skipped_total{{{CHOSEN}}}"
-SKIPPED = f"sort_desc(sum by (reason) (increase({PROBES_SKIPPED}[$__range])) > 0)"
+SKIPPED = f"sort_desc(count by (reason) (increase({PROBES_SKIPPED}[$__rate_interval]) > 0))"
 HIDDEN = f"sum(seedance_leak_suspects_hidden{{{CHOSEN}}}) or 0 * {SUSPECTS_NOW}"
 
 

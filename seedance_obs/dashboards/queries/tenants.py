@@ -91,39 +91,33 @@ def named(info: str) -> str:
     return info
 
 
-def _facts() -> str:
-    """Each workload of the time range, once; `state` says whether it is still there."""
-    info = f"seedance_workload_info{{{TENANT}}}"
-    seen = f"max by ({WORKLOAD}, kind, name) ({named(f'max_over_time({info}[$__range])')})"
-    one = f"topk {BY_WORKLOAD} (1, {seen})"
-    running = with_label(f"{one} and on ({WORKLOAD}) {info}", "state", "running")
-    ended = with_label(f"{one} unless on ({WORKLOAD}) {info}", "state", "ended")
-    return f"{running}\nor\n{ended}"
-
-
 def _workloads() -> str:
-    """Totals of the time range by workload and node; moments in milliseconds."""
+    """Totals of the time range by workload and node, those that waste most; moments in ms.
+
+    Each series is read once, and once more to find these: what follows from two is for Grafana.
+    """
     seconds = f"workload:seedance_gpu_seconds:rate5m{{{RECORDED_TENANT}"
     active, reserved = (f'{seconds},state="{state}"}}' for state in ("active", "reserved"))
     watts = f"workload:seedance_gpu_power_watts:rate5m{{{RECORDED_TENANT}}}"
     link_bytes = f"workload:seedance_link_bytes:rate5m{{{RECORDED_TENANT}}}"
-    start = f"seedance_workload_start_time_seconds{{{TENANT}}}"
+    start = f"workload:seedance_start_time_seconds:named{{{RECORDED_TENANT}}}"
     seen = f"workload:seedance_seen_time_seconds:max{{{RECORDED_TENANT}}}"
+    facts = f"max by ({WORKLOAD}, kind, name) ({named(f'max_over_time({start}[$__range])')})"
     wasted = f"sum {BY_WORKLOAD} ({over_time_hours(reserved)})"
-    by_class = f"sum by ({WORKLOAD}, link_class) (sum_over_time({link_bytes}[$__range])) > 0"
+    used = f"sum {BY_WORKLOAD} ({over_time_hours(active)})"
     found = columns(
-        known=_facts(),
-        gpus=f"sum {BY_WORKLOAD} (avg_over_time({seconds}}}[$__range]))",
-        gpu_hours=f"sum {BY_WORKLOAD} ({over_time_hours(seconds + '}')})",
+        start=f"1000 * topk {BY_WORKLOAD} (1, {facts})",
+        state=f"count {BY_WORKLOAD} (seedance_workload_start_time_seconds{{{TENANT}}}) > bool 0",
+        seen=f"1000 * max {BY_WORKLOAD} (max_over_time({seen}[$__range]))",
+        gpus=f"sum {BY_WORKLOAD} ({seconds}}})",
+        used_hours=used,
         wasted=wasted,
-        used=_use(BY_WORKLOAD, over_time_hours(active), over_time_hours(seconds + "}")),
         energy=f"sum {BY_WORKLOAD} ({_kwh(watts)})",
         memory=f"sum {BY_WORKLOAD} (seedance_workload_gpu_memory_used_bytes{{{TENANT}}})",
-        links=f"topk {BY_WORKLOAD} (1, {by_class})",
-        start=f"1000 * max {BY_WORKLOAD} (max_over_time({start}[$__range]))",
-        seen=f"1000 * max {BY_WORKLOAD} (max_over_time({seen}[$__range]))",
+        links=f"topk {BY_WORKLOAD} (1, sum by ({WORKLOAD}, link_class) ({link_bytes}) > 0)",
     )
-    return f"{found}\nand on ({WORKLOAD}) topk({MOST_ROWS}, {wasted})"
+    # Who held nothing has no share of it that was used.
+    return f"{found}\nand on ({WORKLOAD}) topk({MOST_ROWS}, {wasted} > 0 or 0 * ({used} > 0))"
 
 
 TENANTS = _tenants()
