@@ -185,7 +185,7 @@ COSTS = (
             TO_NODE,
             overrides.column("gpu_hours", decimals=2),
             overrides.cells("used", theme.UTILIZATION, "gauge", theme.USE_SCALE),
-            overrides.column("energy", unit=theme.ENERGY_KWH.unit),
+            overrides.column("energy", unit=theme.ENERGY_KWH.unit, decimals=1),
             overrides.column("memory", unit=theme.MEMORY_BYTES.unit),
         ),
         no_value=NOT_THERE,
@@ -220,9 +220,9 @@ SURROUNDINGS = (
     Panel(
         panels.table(sort_by="share", descending=True),
         "Who shares its links and memories?",
-        "Other tenants on the switches, roots, NVLink domains and memories of its GPUs, with their "
-        "share of what passed there, and the share of the last five minutes in which the segment "
-        "was contended. Network adapters are left out.",
+        "Other tenants of its nodes on the switches, roots, NVLink domains and memories of its "
+        "GPUs, with their share of what passed there, and the share of the last five minutes in "
+        "which the segment was contended. Network adapters are left out.",
         (Query(queries.NEIGHBOURS),),
         theme.LINK_LOAD,
         HALF,
