@@ -9,16 +9,22 @@ from seedance_obs.dashboards.exporter_health import exporter_health
 from seedance_obs.dashboards.fleet import fleet
 from seedance_obs.dashboards.grafana import Dashboard, grafana_json
 from seedance_obs.dashboards.health import health
+from seedance_obs.dashboards.leaks import leaks
 from seedance_obs.dashboards.options import Options
 from seedance_obs.dashboards.sensitivity import sensitivity
+from seedance_obs.dashboards.tenants import tenants
 from seedance_obs.dashboards.topology_view import topology_view
+from seedance_obs.dashboards.workload import workload
 
 SHIPPED: Mapping[str, Callable[[], Dashboard]] = {
     "exporter-health.json": exporter_health,
     "fleet-overview.json": fleet,
     "gpu-health.json": health,
     "gpu-utilization-topology-view.json": topology_view,
+    "leaks-and-idle.json": leaks,
+    "tenants-and-workloads.json": tenants,
     "topology-sensitivity.json": sensitivity,
+    "workload.json": workload,
 }
 
 

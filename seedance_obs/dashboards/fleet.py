@@ -7,19 +7,6 @@ from seedance_obs.dashboards.queries import fleet as queries
 from seedance_obs.dashboards.variables import CLUSTER
 
 SMALL, HALF, THIRD, WHOLE = (4, 4), (12, 9), (8, 9), (24, 11)
-STATES = (
-    overrides.colored("active", theme.BUSY),
-    overrides.colored("reserved", theme.HELD_IDLE),
-    overrides.colored("unallocated", theme.IDLE),
-    overrides.colored("unobserved", theme.UNKNOWN),
-)
-COMPONENTS = (
-    overrides.colored("active", theme.BUSY),
-    overrides.colored("reserved_idle", theme.HELD_IDLE),
-    overrides.colored("unallocated", theme.IDLE),
-    overrides.colored("unobserved", theme.UNKNOWN),
-    overrides.colored("hosts", theme.OLIVE),
-)
 SEVERITIES = overrides.texts(
     {
         "critical": ("critical", theme.FIRING),
@@ -101,7 +88,7 @@ LOST_CAPACITY = (
         (Query(queries.GPUS_BY_STATE, "{{state}}"),),
         theme.GPUS,
         HALF,
-        overrides=STATES,
+        overrides=overrides.STATES,
         no_value="no GPU time is counted: no GPUs, or rules are not loaded",
     ),
     Panel(
@@ -116,7 +103,7 @@ LOST_CAPACITY = (
         ),
         theme.POWER,
         HALF,
-        overrides=COMPONENTS,
+        overrides=overrides.COMPONENTS,
         no_value="no energy is counted: no GPUs, or rules are not loaded",
     ),
     Panel(

@@ -147,7 +147,7 @@ def _datasource(options: Options) -> dict[str, Any]:
 def _variable(variable: Variable, options: Options) -> dict[str, Any]:
     query = options.expr(variable.query)
     return {
-        "allValue": ".*" if variable.include_all else None,
+        "allValue": variable.all_value if variable.include_all else None,
         "current": {"text": "All", "value": "$__all"} if variable.include_all else {},
         "datasource": DATASOURCE,
         "definition": query,

@@ -1,5 +1,7 @@
 """Ways from one dashboard to another: uids, which are promises, and the links that keep choices."""
 
+from collections.abc import Mapping
+
 from seedance_obs.dashboards.theme import JsonObject
 
 TAG = "seedance"
@@ -35,7 +37,17 @@ def label(name: str) -> str:
 
 def since(uid: str, title: str, start: str, **variables: str) -> JsonObject:
     """As `to`, with a time range of its own: from a field of the row, in ms, until now."""
-    url = str(to(uid, title, **variables)["url"]).replace(
-        "${__url_time_range}", f"from=${{__data.fields.{start}.numeric}}&to=now"
-    )
+    return _within(uid, title, start, "now", variables)
+
+
+def between(uid: str, title: str, start: str, end: str, **variables: str) -> JsonObject:
+    """As `since`, until another field of the row."""
+    return _within(uid, title, start, f"${{__data.fields.{end}.numeric}}", variables)
+
+
+def _within(
+    uid: str, title: str, start: str, until: str, variables: Mapping[str, str]
+) -> JsonObject:
+    range_ = f"from=${{__data.fields.{start}.numeric}}&to={until}"
+    url = str(to(uid, title, **variables)["url"]).replace("${__url_time_range}", range_)
     return {"title": title, "url": url}

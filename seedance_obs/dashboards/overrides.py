@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from seedance_obs.dashboards import theme
 from seedance_obs.dashboards.theme import Json, JsonObject, Look, steps
 
 
@@ -52,3 +53,19 @@ def patterns(mapping: Mapping[str, str]) -> tuple[JsonObject, ...]:
         }
         for place, (pattern, color) in enumerate(mapping.items())
     )
+
+
+# Series by the state of GPU time and by the component of energy, each by its name.
+STATES = (
+    colored("active", theme.BUSY),
+    colored("reserved", theme.HELD_IDLE),
+    colored("unallocated", theme.IDLE),
+    colored("unobserved", theme.UNKNOWN),
+)
+COMPONENTS = (
+    colored("active", theme.BUSY),
+    colored("reserved_idle", theme.HELD_IDLE),
+    colored("unallocated", theme.IDLE),
+    colored("unobserved", theme.UNKNOWN),
+    colored("hosts", theme.OLIVE),
+)

@@ -194,3 +194,20 @@ def worst_first(column: str) -> Display:
     """A matrix whose rows are sorted by one of its columns, the largest value first."""
     order: Sequence[Json] = [{"desc": True, "displayName": column}]
     return replace(MATRIX, options={**MATRIX.options, "sortBy": order})
+
+
+def number(
+    title: str,
+    description: str,
+    query: Query,
+    look: Look,
+    *,
+    no_value: str,
+    thresholds: JsonObject | None = None,
+) -> Panel:
+    """A number, or one for each series, on a sixth of the width."""
+    return Panel(NUMBER, title, description, (query,), look, (4, 4), thresholds, no_value=no_value)
+
+
+# For a number whose unit is its series' name, such as a currency.
+NAMED_NUMBER = replace(NUMBER, options={**NUMBER.options, "textMode": "value_and_name"})

@@ -67,6 +67,12 @@ SENSITIVITY = Look("percentunit", WINE, 0, 1)
 REGRET = Look("percentunit", WINE, 0, 1)
 ERRORS = Look("none", VERMILION, 0)
 FILES = Look("none", SAND, 0)
+ENERGY_KWH = Look("kwatth", PURPLE, 0)
+GPU_HOURS = Look("none", BLUE, 0, decimals=1)
+DURATION = Look("s", SAND, 0)
+WASTED_GPUS = Look("none", HELD_IDLE, 0, decimals=1)
+MEMORY_GROWTH = Look("Bps", SKY)
+FILE_GROWTH = Look("cps", SAND)
 MONEY_PER_HOUR = Look("none", OLIVE, 0, decimals=2)
 
 
@@ -109,3 +115,5 @@ LINK_CLASSES = {
 PLAIN = "#565A64"  # a device of which nothing is told
 LINKS_UP = Look("percentunit", NVLINK, 0, 1)
 ALL_IS_GOOD = steps(FIRING, (0.5, WARNING), (1, GOOD))
+# Of what is held, the share that is used: a tenth, a third, two thirds.
+USE_SCALE = steps(FIRING, (0.1, WARNING), (0.33, YELLOW), (0.66, GOOD))

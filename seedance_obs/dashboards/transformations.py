@@ -90,3 +90,8 @@ def called(names: JsonObject, *, hidden: str) -> JsonObject:
     """Fields, by name, by what a legend calls them, others hidden; fields keep their names."""
     without: JsonObject = dict.fromkeys(hidden.split(), True)
     return {"id": "organize", "options": {"excludeByName": without, "renameByName": names}}
+
+
+def calculated(name: str, left: str, operator: str, right: str) -> JsonObject:
+    """A column made of two others, under a name of its own."""
+    return {"id": "calculateField", "options": _arithmetic(left, operator, right, alias=name)}

@@ -6,18 +6,22 @@ workload and each GPU has. Clusters need no label: all of them match where there
 
 from dataclasses import dataclass
 
-from seedance_obs.dashboards.queries.scope import FLEET
+from seedance_obs.dashboards.queries.scope import FLEET, OF_WORKLOAD
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A choice filled by a `label_values(SERIES, LABEL)` query."""
+    """A choice filled by a `label_values(SERIES, LABEL)` query.
+
+    `all_value` stands for all of them in queries; without it their names do, one by one.
+    """
 
     name: str
     label: str
     query: str
     multi: bool = False
     include_all: bool = False
+    all_value: str | None = ".*"
 
 
 CLUSTER = Variable(
@@ -62,4 +66,13 @@ ONE_DOMAIN = Variable(
     "NVLink domain",
     f'label_values(seedance_gpu_info{{{FLEET},nvlink_domain!=""}}, nvlink_domain)',
     multi=True,
+)
+# By name, so that what a query reads beside the workload is of these nodes alone.
+ITS_NODES = Variable(
+    "its_node",
+    "Its nodes",
+    f"label_values(seedance_workload_info{{{OF_WORKLOAD}}}, instance)",
+    multi=True,
+    include_all=True,
+    all_value=None,
 )

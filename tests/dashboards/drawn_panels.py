@@ -12,6 +12,8 @@ def substitute(expr: str, *, node: str = ".*") -> str:
     for name, value in {
         "$cluster": ".*",
         "$node": node,
+        "$its_node": ".*",
+        "$workload": "w",
         "$tenant": ".*",
         "$domain": ".*",
         "$__rate_interval": "4s",

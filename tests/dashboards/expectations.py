@@ -1,6 +1,8 @@
 """Where a panel may show nothing, or something of a fleet that has no GPU: exceptions, by title."""
 
 FLEET = "fleet-overview.json"
+LEAKS = "leaks-and-idle.json"
+WORKLOAD = "workload.json"
 EXPORTER = "exporter-health.json"
 HEALTH = "gpu-health.json"
 SENSITIVITY = "topology-sensitivity.json"
@@ -23,6 +25,17 @@ WITHOUT_A_FAULT = {
 # In the calm cluster, as nothing there is wrong.
 EMPTY_IN_CALM = {
     (FLEET, "What is firing?"),
+    (LEAKS, "What suspects cost an hour"),
+    (LEAKS, "Since when are there suspects?"),
+    (LEAKS, "How many GPUs do they take?"),
+    (LEAKS, "What do they cost an hour?"),
+    (LEAKS, "Which GPUs are held, lost or kept busy for nothing?"),
+    (LEAKS, "Whose open files and memory grow?"),
+    (LEAKS, "Which workloads do nothing at all?"),
+    # The first workload has no limits, and is on a node where nothing tells SM activity.
+    (WORKLOAD, "How much of its GPUs does its work fill?"),
+    (WORKLOAD, "What may it use?"),
+    (WORKLOAD, "What in it may leak?"),
     (EXPORTER, "Which readings are refused?"),
     (HEALTH, "Which GPU is ill?"),
     (HEALTH, "Which XID errors did the driver report?"),
@@ -47,4 +60,6 @@ SHOWN_WITHOUT_GPUS = {
     (EXPORTER, "Sources down"),
     (EXPORTER, "Which exporter is in trouble?"),
     (EXPORTER, "When was every source up?"),
+    (LEAKS, "Idle nodes"),
+    (LEAKS, "Which probes are late?"),
 }

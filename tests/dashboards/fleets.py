@@ -227,7 +227,9 @@ def _leaky() -> tuple[Node, ...]:
         job("ghost-work", "vision", (5,), [[60, 0.6]], start_s=60, **ghost, memory_mib=200),
         job("holder", "speech", (6,), None, guise="holder", memory_mib=None),
     ]
-    machine = like("h100-nvswitch", "leaks", work, boards=HGX[:7], nvswitches=[], nics=[])
+    machine = like(
+        "h100-nvswitch", "leaks", work, boards=HGX[:7], nvswitches=[], nics=[], rapl_packages=1
+    )
     return (Node(machine, settings=HASTY),)
 
 

@@ -1,18 +1,17 @@
 """What is special about the sensitivity dashboard: matrices, and numbers worked out by hand."""
 
-import json
-import subprocess
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from drawn_panels import rows, run_grafana, substitute
+from drawn_panels import rows, run_grafana
 
 from seedance_obs.dashboards import transformations
 from seedance_obs.dashboards.build import dashboards
 from seedance_obs.dashboards.queries import sensitivity as queries
 from seedance_obs.dashboards.queries.pair_cost import ONE, OTHER, PAIR_COST
 from seedance_obs.exporter.books.residency import UNKNOWN_WORKLOAD
+from tests.dashboards.given_series import given
 
 DASHBOARD = dashboards()["topology-sensitivity.json"]
 GPUS = ("GPU 00", "GPU 01", "GPU 10")
@@ -32,32 +31,6 @@ def drawn(shape: Any, cells: list[dict[str, Any]]) -> dict[str, Any]:
     (shown,) = run_grafana([{"transformations": shape, "answers": answers}])["panels"]
     (frame,) = shown["frames"]
     return frame
-
-
-def given(folder: Path, series: dict[str, str], expr: str, expected: dict[str, float]) -> None:
-    """Hold a query to what promtool makes of series after five minutes, a sample a minute."""
-    samples = [{"labels": labels, "value": value} for labels, value in expected.items()]
-    question = {
-        "expr": substitute(expr).replace("[4s]", "[2m]"),
-        "eval_time": "5m",
-        "exp_samples": samples,
-    }
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "promql_expr_test": [question],
-    }
-    file = folder / "query.test.yml"
-    file.write_text(json.dumps({"tests": [test]}))
-    done = subprocess.run(
-        ["promtool", "test", "rules", file.name],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def node(name: str, gpus: int) -> dict[str, str]:

@@ -10,3 +10,9 @@ SAME_GPU = "on (cluster, instance, gpu_uuid)"
 
 ALERT = 'alertname=~"Seedance.+",cluster=~"$cluster"'
 FIRING = f'ALERTS{{{ALERT},alertstate="firing"}}'
+
+RECORDED_TENANT = f'{RECORDED},tenant=~"$tenant"'
+# One of a tenant; where none is chosen, none: series without a workload are not meant.
+ONE_WORKLOAD = 'tenant=~"$tenant",workload="$workload",workload!=""'
+OF_WORKLOAD = f"{FLEET},{ONE_WORKLOAD}"
+ON_ITS_NODES = f'{FLEET},instance=~"$its_node"'

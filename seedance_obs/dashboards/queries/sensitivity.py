@@ -1,6 +1,6 @@
 """Topology sensitivity: who is slowed down where, and what distance between GPUs costs."""
 
-from seedance_obs.dashboards.queries.scope import FLEET, RECORDED, TENANT
+from seedance_obs.dashboards.queries.scope import FLEET, RECORDED, RECORDED_TENANT, TENANT
 from seedance_obs.dashboards.queries.shape import columns, with_label
 
 MOST_ROWS = 100
@@ -10,7 +10,6 @@ MOST_LINES = 20
 SEGMENT = "cluster, instance, segment, segment_kind"
 TENANT_SEGMENT = f"{SEGMENT}, direction, tenant"
 WORKLOAD = "cluster, instance, tenant, workload"
-RECORDED_TENANT = f'{RECORDED},tenant=~"$tenant"'
 
 VERDICTS = f"seedance_tenant_sensitivity_info{{{TENANT}}}"
 SIGNIFICANT = f'seedance_tenant_sensitivity_info{{{TENANT},verdict="significant"}}'

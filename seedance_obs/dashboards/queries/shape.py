@@ -32,3 +32,20 @@ def gpu_name(expr: str, label: str, source: str = "gpu") -> str:
 def band(expr: str) -> str:
     """The query with a label `band` of node and GPU, which Prometheus sorts series by."""
     return joined(gpu_name(expr, "band"), "band", " ", "instance", "band")
+
+
+def over_time_hours(expr: str) -> str:
+    """What a rate that is recorded each minute adds up to in the time range: units times hours."""
+    return f"(sum_over_time({expr}[$__range]) / 60)"
+
+
+def largest(expr: str, label: str, count: int) -> str:
+    """The same series at every moment: those that are the largest over the whole time range."""
+    return f"topk({count}, sum by ({label}) (sum_over_time({expr}[$__range] @ end())))"
+
+
+def with_others(expr: str, label: str, count: int) -> str:
+    """Sums by a label, the smaller ones as one, so that they still add up to all of it."""
+    each, top = f"sum by ({label}) ({expr})", largest(expr, label, count)
+    others = with_label(f"sum({each} unless on ({label}) {top})", label, "all others")
+    return f"({each} and on ({label}) {top})\nor\n{others}"
