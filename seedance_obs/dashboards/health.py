@@ -6,7 +6,7 @@ from seedance_obs.dashboards.panels import Panel, Query, Row
 from seedance_obs.dashboards.queries import health as queries
 from seedance_obs.dashboards.variables import ANY_NODE, CLUSTER
 
-SMALL, HALF, WHOLE = (4, 4), (12, 9), (24, 9)
+SMALL, HALF, WHOLE = (4, 4), (12, 8), (24, 7)
 GPU_LEGEND = "{{instance}} GPU {{gpu}}"
 TO_WIRING = overrides.linked(
     "instance", links.to(links.TOPOLOGY, "Where does it sit?", node=links.field("instance"))
@@ -86,7 +86,7 @@ FAULTS = (
         overrides=(
             TO_WIRING,
             *(
-                overrides.column(name, mappings=ON_OFF)
+                overrides.column(name, mappings=(*ON_OFF, panels.EMPTY_CELL))
                 for name in ("lost", "remap_failed", "remap_pending", "fabric_ill", "pcie_degraded")
             ),
             overrides.column("ecc_corrected", color={"fixedColor": theme.GREY, "mode": "fixed"}),

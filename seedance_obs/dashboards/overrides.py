@@ -52,8 +52,3 @@ def patterns(mapping: Mapping[str, str]) -> tuple[JsonObject, ...]:
         }
         for place, (pattern, color) in enumerate(mapping.items())
     )
-
-
-def empty_cells() -> tuple[JsonObject, ...]:
-    """Nothing where there is no value: a table would repeat the panel's `no_value` in each cell."""
-    return ({"options": {"match": "null", "result": {"index": 0, "text": " "}}, "type": "special"},)

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field, replace
 from seedance_obs.dashboards.theme import Json, JsonObject, Look, steps
 
 TWO_MINUTES_MS = 120_000
+# A table would repeat the panel's `no_value` in each cell without a value.
+EMPTY_CELL: JsonObject = {
+    "options": {"match": "null", "result": {"index": 0, "text": " "}},
+    "type": "special",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,17 @@ class Panel:
             "custom": self.display.custom,
             "decimals": self.look.decimals,
             "links": self.links or None,
-            "mappings": self.mappings or None,
+            "mappings": self._mappings() or None,
             "max": self.look.high,
             "min": self.look.low,
             "noValue": self.no_value,
             "thresholds": self.thresholds or steps(self.look.color),
             "unit": self.look.unit,
         }
+
+    def _mappings(self) -> Sequence[JsonObject]:
+        empty = (EMPTY_CELL,) if self.display.kind == "table" else ()
+        return (*self.mappings, *empty)
 
 
 LAST: JsonObject = {"calcs": ["lastNotNull"], "fields": "", "values": False}

@@ -95,7 +95,6 @@ NEIGHBOURS = (
             transformations.in_order("tenant\\segment_kind worst", hidden=""),
         ),
         overrides=(_first("tenant\\segment_kind"),),
-        mappings=overrides.empty_cells(),
         no_value="no tenant is known to be slowed down by its neighbours",
     ),
     Panel(
@@ -121,7 +120,6 @@ NEIGHBOURS = (
                 "verdict", mappings=VERDICTS, **{"custom.cellOptions": {"type": "color-text"}}
             ),
         ),
-        mappings=overrides.empty_cells(),
         no_value="no tenant had ten windows with quiet and ten with loaded neighbours yet",
     ),
     Panel(
@@ -158,7 +156,6 @@ NEIGHBOURS = (
             overrides.cells("contended", theme.CONTENTION, "color-text", theme.HARM_SCALE),
             overrides.column("capacity", unit=theme.BANDWIDTH.unit),
         ),
-        mappings=overrides.empty_cells(),
         no_value="no loads are measured: fast loops are off, or nothing is shared",
     ),
 )
@@ -180,7 +177,6 @@ DISTANCE = (
             transformations.in_order(f"tenant\\link_class total {CLASSES}", hidden=""),
         ),
         overrides=(_first("tenant\\link_class"),),
-        mappings=overrides.empty_cells(),
         no_value="no traffic of a tenant at a class that has a further one",
     ),
     Panel(
@@ -207,7 +203,6 @@ DISTANCE = (
             overrides.column("best", unit=theme.BANDWIDTH.unit),
             overrides.column("start", unit="dateTimeAsIso"),
         ),
-        mappings=overrides.empty_cells(),
         no_value="every workload on two GPUs or more sits as well as its node allows",
     ),
 )
@@ -225,7 +220,6 @@ PAIRS = Panel(
     theme.LOAD_SCALE,
     transformations=transformations.matrix(ONE, OTHER, "cost"),
     overrides=(_first(f"{ONE}\\{OTHER}"),),
-    mappings=overrides.empty_cells(),
     repeat="node",
     no_value="no workload with known traffic holds two GPUs of this node",
 )

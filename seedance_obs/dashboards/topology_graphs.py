@@ -82,7 +82,7 @@ LINKS = Panel(
     WIDE,
     transformations=transformations.matrix(ONE, OTHER, "link_class"),
     overrides=(overrides.column(f"{ONE}\\{OTHER}", **{"custom.cellOptions": {"type": "auto"}}),),
-    mappings=(*overrides.patterns(theme.LINK_CLASSES), *overrides.empty_cells()),
+    mappings=overrides.patterns(theme.LINK_CLASSES),
     repeat="node",
     no_value="no GPU on this node, or its exporter is down",
 )
@@ -114,7 +114,6 @@ DOMAINS = (
             overrides.column("free", decimals=1),
             overrides.column("power", unit=theme.POWER.unit),
         ),
-        mappings=overrides.empty_cells(),
         no_value="no GPU has NVLinks",
     ),
     Panel(

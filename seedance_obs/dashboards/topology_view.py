@@ -100,7 +100,6 @@ FLEET = (
             overrides.cells("utilization", theme.UTILIZATION, "gauge"),
             overrides.column("power", unit=theme.POWER.unit),
         ),
-        mappings=overrides.empty_cells(),
         no_value="no exporter answers",
     ),
     Panel(
@@ -173,7 +172,6 @@ CHOSEN_NODES = (
             overrides.cells("memory", theme.MEMORY, "gauge"),
             overrides.column("power", unit=theme.POWER.unit),
         ),
-        mappings=overrides.empty_cells(),
         no_value="no GPU on these nodes, or their exporters are down",
     ),
 )

@@ -6,9 +6,11 @@ what it would be scraped for.
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from seedance_obs.config import NodeSettings
@@ -26,6 +28,8 @@ from tests.machine import LibrarySource
 
 EPOCH_UNIX = 1_700_000_000.0
 NOT_TENANTS = ("unallocated", "unobserved")
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class SimulatedNode:
         self.machine = machine
         self.epoch_unix = epoch_unix
         self.now = 0.0
-        self._root = root
+        self.root = root
 
         def clock() -> float:
             return self.now
@@ -184,7 +188,7 @@ class SimulatedNode:
         running = programs(self.machine, self.now)
         if also_counters or running != self._running:
             self._running = running
-            write_proc(self.machine, self._root, self.now, epoch_unix=self.epoch_unix)
+            write_proc(self.machine, self.root, self.now, epoch_unix=self.epoch_unix)
 
     def _is_due(self, what: str, t: float) -> bool:
         interval = {"dcgm": self.machine.dcgm_interval_s or 1.0}.get(what, 5.0)
@@ -194,24 +198,26 @@ class SimulatedNode:
         return True
 
 
+def quick_folder() -> Path | None:
+    """Where files are kept in memory, if they have room there: replacing one on a disk waits."""
+    return MEMORY if MEMORY.is_dir() and disk_usage(MEMORY).free > ROOM_BYTES else None
+
+
 @contextmanager
 def simulated_node(
     machine: Machine, folder: Path, *, epoch_unix: float = EPOCH_UNIX, **changes: Any
 ) -> Iterator[SimulatedNode]:
-    """A node of a machine below a folder, with a kubelet where the machine has Kubernetes.
+    """A node of a machine, with a kubelet in a folder where the machine has Kubernetes.
 
     Its settings are the defaults but for the changes, and for a fast loop of a second.
     """
-    root = folder / "root"
-    settings = NodeSettings(
-        **{"node_root": str(root), "bandwidth_interval_seconds": 1.0, **changes}
-    )
-    write_sysfs(machine, root)
-    write_proc(machine, root, 0.0, epoch_unix=epoch_unix)
-    if not machine.kubernetes:
-        yield SimulatedNode(machine, root, None, settings, epoch_unix=epoch_unix)
-        return
-    socket = folder / "kubelet.sock"
-    with SimulatedKubelet(machine, socket, now=lambda: node.now):
-        node = SimulatedNode(machine, root, socket, settings, epoch_unix=epoch_unix)
+    with ExitStack() as stack:
+        root = stack.enter_context(TemporaryDirectory(dir=quick_folder()))
+        settings = NodeSettings(**{"node_root": root, "bandwidth_interval_seconds": 1.0, **changes})
+        write_sysfs(machine, Path(root))
+        write_proc(machine, Path(root), 0.0, epoch_unix=epoch_unix)
+        socket = folder / "kubelet.sock" if machine.kubernetes else None
+        if socket is not None:
+            stack.enter_context(SimulatedKubelet(machine, socket, now=lambda: node.now))
+        node = SimulatedNode(machine, Path(root), socket, settings, epoch_unix=epoch_unix)
         yield node

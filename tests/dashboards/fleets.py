@@ -231,6 +231,25 @@ def _leaky() -> tuple[Node, ...]:
     return (Node(machine, settings=HASTY),)
 
 
+def _ill() -> tuple[Node, ...]:
+    """Boards with faults that do not take them off the bus, and a job that sits badly."""
+    wears_out = [
+        {"at_s": 60.0 * minute, "gpu": 1, "ecc_corrected": 3, "pcie_replays": 40}
+        for minute in range(2, 13)
+    ]
+    dies = {"gpu": 0, "xid": 48, "ecc_uncorrected": 1, "recovery_action": "gpu_reset"}
+    faulty = like(
+        "h100-nvswitch",
+        "faulty",
+        [job("train", "research", range(4), STEADY, start_s=IDLE_S)],
+        boards=[*HGX[:3], {**HGX[3], "inactive_links": [2, 3]}],
+        nics=[],
+        faults=[*wears_out, {"at_s": 300, **dies}, {"at_s": 400, "gpu": 2, "xid": 13}],
+    )
+    apart = like("l40s", "apart", [job("render", "vision", (0, 2), STEADY, start_s=IDLE_S)])
+    return Node(faulty), Node(apart)
+
+
 _MADE = {
     "calm": _calm,
     "lost": _lost,
@@ -241,5 +260,6 @@ _MADE = {
     "sixteen": _sixteen,
     "rack": _rack,
     "leaky": _leaky,
+    "ill": _ill,
 }
 CLUSTERS = {name: Cluster(name, made()) for name, made in _MADE.items()}

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,3 +25,9 @@ def run_grafana(
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@cache
+def known_units() -> frozenset[str]:
+    """The ids of all units of Grafana."""
+    return frozenset(run_grafana([])["units"])

@@ -7,6 +7,7 @@ labels, and the NaN that ends a series.
 """
 
 import struct
+import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +46,9 @@ class Samples:
         self.encoded[series] += before + bits + after
 
 
+SCRAPE_TAKES_S = 0.01
+
+
 class Target:
     """Writes what Prometheus writes of one scrape target."""
 
@@ -64,13 +68,13 @@ class Target:
                 self._samples.add(series, at_ms, float(value))
         self._end(self._alive - found, at_ms)
         self._alive = found
-        self._tell(at_ms, up=1, scrape_samples_scraped=len(found))
+        self._tell(at_ms, 1, len(found))
 
     def failed(self, at_ms: int) -> None:
         """A scrape that nobody answered."""
         self._end(self._alive, at_ms)
         self._alive = set()
-        self._tell(at_ms, up=0, scrape_samples_scraped=0)
+        self._tell(at_ms, 0, 0)
 
     def _series(self, name: str, labels: Mapping[str, str]) -> Labels:
         key = name, tuple(labels.items())
@@ -84,8 +88,13 @@ class Target:
         for series in gone:
             self._samples.add(series, at_ms, STALE)
 
-    def _tell(self, at_ms: int, **values: int) -> None:
-        for name, value in values.items():
+    def _tell(self, at_ms: int, up: int, samples: int) -> None:
+        told = {
+            "up": up,
+            "scrape_samples_scraped": samples,
+            "scrape_duration_seconds": SCRAPE_TAKES_S,
+        }
+        for name, value in told.items():
             self._samples.add(self._series(name, {}), at_ms, float(value))
 
 
@@ -101,8 +110,11 @@ def push(url: str, encoded: Encoded) -> None:
                 "X-Prometheus-Remote-Write-Version": "0.1.0",
             },
         )
-        with _OPENER.open(request, timeout=60) as answer:
-            assert answer.status == 204, answer.status
+        try:
+            with _OPENER.open(request, timeout=60) as answer:
+                assert answer.status == 204, answer.status
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
 
 
 def _bodies(encoded: Encoded) -> Iterator[bytes]:

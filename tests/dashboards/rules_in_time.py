@@ -41,6 +41,15 @@ class Rule:
         """The names of the series that it selects."""
         return {each.name for each in selectors(parse(self.expr)) if each.name}
 
+    @property
+    def query(self) -> str:
+        """The expression; what it recorded itself before is worked out instead of read.
+
+        One round of that is enough for a rule that holds on to what it last read elsewhere.
+        """
+        itself = re.escape(self.name)
+        return re.sub(rf"{itself}\[(\w+)\]", f"({self.expr})[\\1:{self.step_s:g}s]", self.expr)
+
 
 def read_rules(files: Iterable[Path], *, interval_s: float) -> list[Rule]:
     """The rules of some files; `interval_s` is that of groups without one of their own."""
@@ -64,7 +73,7 @@ def evaluate(rules: Sequence[Rule], ask: Ask, *, end: float) -> Iterator[Encoded
     with ThreadPoolExecutor(2) as pool:
         for ready in _in_order(rules):
             samples = Samples(until_ms=round(1000 * end))
-            answers = pool.map(lambda rule: ask(rule.expr, rule.step_s), ready)
+            answers = pool.map(lambda rule: ask(rule.query, rule.step_s), ready)
             for rule, answer in zip(ready, answers, strict=True):
                 write = _write_alert if rule.is_alert else _write_recorded
                 for row in answer:
@@ -76,7 +85,7 @@ def _in_order(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
     """The rules in batches, each of which reads only what batches before it record."""
     reads = {rule.name: set[str]() for rule in rules}
     for rule in rules:
-        reads[rule.name] |= rule.reads & reads.keys()
+        reads[rule.name] |= rule.reads & reads.keys() - {rule.name}
     order = TopologicalSorter(reads)
     order.prepare()
     while order.is_active():

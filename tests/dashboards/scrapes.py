@@ -43,7 +43,7 @@ def scraped(cluster: str, node: Node, start_unix: float) -> Encoded:
             if node.down_at_s is not None and t >= node.down_at_s:
                 target.failed(at_ms)
                 continue
-            _pass(one, Path(folder), t)
+            _pass(one, t)
             target.scraped(collectors.collect(), at_ms)
     return {series: bytes(encoded) for series, encoded in samples.encoded.items()}
 
@@ -64,8 +64,8 @@ def _running(node: Node, folder: Path, epoch_unix: float) -> Iterator[SimulatedN
         running.node.close()
 
 
-def _pass(running: SimulatedNode, folder: Path, t: float) -> None:
-    write_nics(running.machine, folder / "root", t)
+def _pass(running: SimulatedNode, t: float) -> None:
+    write_nics(running.machine, running.root, t)
     running.now = t
     running.node.read_fast()
     running.step(t)

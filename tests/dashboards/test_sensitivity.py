@@ -28,8 +28,9 @@ def cell(value: float, **labels: str) -> dict[str, Any]:
 
 
 def drawn(shape: Any, cells: list[dict[str, Any]]) -> dict[str, Any]:
-    answers = [{"refId": "A", "legend": "__auto", "result": cells}]
-    (frame,) = run_grafana([{"transformations": shape, "answers": answers}])["panels"][0]
+    answers = [{"refId": "A", "legend": "__auto", "expr": "", "result": cells}]
+    (shown,) = run_grafana([{"transformations": shape, "answers": answers}])["panels"]
+    (frame,) = shown["frames"]
     return frame
 
 
