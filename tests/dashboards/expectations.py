@@ -37,7 +37,7 @@ EMPTY_IN_CALM = {
 # Whatever cluster is chosen: a panel that people know from elsewhere.
 OF_ALL_CLUSTERS = {(TOPOLOGY, "How busy is every GPU?")}
 
-# A row for every GPU that reports how busy it is, as boards cut into instances do not.
+# A row for every GPU; of boards cut into instances, what their slices do.
 A_ROW_FOR_EACH_GPU = {(TOPOLOGY, "When was every GPU busy?")}
 
 # Of nodes without GPUs: what an exporter says of itself, and of the host.
