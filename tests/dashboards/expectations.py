@@ -36,6 +36,7 @@ EMPTY_IN_CALM = {
     (WORKLOAD, "How much of its GPUs does its work fill?"),
     (WORKLOAD, "What may it use?"),
     (WORKLOAD, "What in it may leak?"),
+    (TOPOLOGY, "How busy are the nodes of $domain?"),  # each domain there is on one node
     (EXPORTER, "Which readings are refused?"),
     (HEALTH, "Which GPU is ill?"),
     (HEALTH, "Which XID errors did the driver report?"),
@@ -50,7 +51,7 @@ EMPTY_IN_CALM = {
 # Whatever cluster is chosen: a panel that people know from elsewhere.
 OF_ALL_CLUSTERS = {(TOPOLOGY, "How busy is every GPU?")}
 
-# A row for every GPU that reports how busy it is, as boards cut into instances do not.
+# A row for every GPU; of boards cut into instances, what their slices do.
 A_ROW_FOR_EACH_GPU = {(TOPOLOGY, "When was every GPU busy?")}
 
 # Of nodes without GPUs: what an exporter says of itself, and of the host.

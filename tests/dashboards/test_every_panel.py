@@ -97,10 +97,7 @@ def test_a_timeline_of_gpus_has_a_row_for_each(
     drawn_panels: dict[Key, list[Drawn]], fleet: str
 ) -> None:
     gpus = [
-        (node.name, str(gpu.index))
-        for node in CLUSTERS[fleet].nodes
-        for gpu in node.machine.gpus
-        if not gpu.mig
+        (node.name, str(gpu.index)) for node in CLUSTERS[fleet].nodes for gpu in node.machine.gpus
     ]
     for file, panel in PANELS:
         if (file, panel["title"]) in A_ROW_FOR_EACH_GPU:

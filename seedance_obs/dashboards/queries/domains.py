@@ -54,7 +54,7 @@ MEMBERS = f"seedance_gpu_info{{{CHOSEN}}}"
 HOSTS = f"count by ({HOST}) ({MEMBERS})"
 FABRIC = with_label(f"count by ({DOMAIN}) ({MEMBERS})", "kind", "fabric")
 SPANNING = f"on ({DOMAIN}) (count by ({DOMAIN}) ({HOSTS}) > 1)"
-RADIUS = 32
+RADIUS = 28
 
 
 def _nodes(kinds: Sequence[str]) -> str:
