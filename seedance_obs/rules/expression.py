@@ -1,13 +1,17 @@
 """PromQL as the checks see it: the only module that knows the classes of promql-parser."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import promql_parser
 
-# The parser has no limit of its own: it ends the whole process on some texts of twice this length.
-LONGEST_QUERY_CHARACTERS = 8000
+# The parser has no limit of its own: it ends the whole process where some thousands are chained.
+MOST_OPERATORS = 1000
+STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`", re.DOTALL)
+SELECTED = re.compile(r"\{[^{}]*\}")
+DEEPENING = re.compile(r"[-+*/%^(\[]|[<>=!]=?|\b(?:and|atan2|or|unless)\b", re.IGNORECASE)
 COMPARISONS = frozenset({"==", "!=", ">", ">=", "<", "<="})
 
 
@@ -109,8 +113,11 @@ def parse(text: str) -> Node:
     Raises:
         ValueError: it is not PromQL, or too long or too deep; the message says what is wrong.
     """
-    if len(text) > LONGEST_QUERY_CHARACTERS:
-        raise ValueError(f"it is longer than {LONGEST_QUERY_CHARACTERS} characters: record parts")
+    bare = SELECTED.sub("", STRING.sub("", text))
+    if len(DEEPENING.findall(bare)) > MOST_OPERATORS:
+        raise ValueError(
+            f"it has more than {MOST_OPERATORS} operators and parentheses: record parts of it"
+        )
     try:
         return _node(promql_parser.parse(text))
     except RecursionError as error:

@@ -69,12 +69,12 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(folder: Path) -> No
 
 @pytest.mark.parametrize(
     "expr",
-    [" or ".join(["up"] * 1000), "(" * 2000 + SEEN + ")" * 2000, "-" * 900 + SEEN, "a" * 8001],
-    ids=["or", "brackets", "signs", "length"],
+    [" or ".join(["up"] * 1000), "(" * 2000 + SEEN + ")" * 2000, "-" * 900 + SEEN],
+    ids=["or", "brackets", "signs"],
 )
 def test_a_query_that_is_too_large_is_a_finding(folder: Path, expr: str) -> None:
     (said,) = sentences(folder, {"record": "a", "expr": expr})
-    assert "nested too deeply" in said or "longer than 8000 characters" in said
+    assert "nested too deeply" in said or "more than 1000 operators" in said
 
 
 def test_groups_in_a_file_of_another_name_are_not_passed_over(folder: Path) -> None:

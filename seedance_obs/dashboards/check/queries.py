@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from seedance_obs.rules.expression import Node, parse
+from seedance_obs.rules.expression import STRING, Node, parse
 
 # Odd numbers, so that a range in a tree can be told to have been a variable.
 RATE_INTERVAL_S, OTHER_INTERVAL_S = 4567, 4561
-MOST, DEEPEST = 1000, 150  # operators; and nodes in each other: stacks end at some thousands
+DEEPEST = 150  # nodes in each other: stacks end at some thousands
 TOO_DEEP = f"it is nested more than {DEEPEST} times: record parts of it"
 LONGEST = 100  # characters of a query in a finding
 GLOBALS = {
@@ -27,9 +27,6 @@ REFERENCE = re.compile(
     r"\$(?P<plain>[a-zA-Z_]\w*)|\$\{(?P<braced>[a-zA-Z_][\w.]*)(?::[^}]*)?\}"
     r"|\[\[(?P<old>[a-zA-Z_]\w*)(?::[^\]]*)?\]\]"
 )
-STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`", re.DOTALL)
-SELECTED = re.compile(r"\{[^{}]*\}")
-DEEPENING = re.compile(r"[-+*/%^(\[]|[<>=!]=?|\b(?:and|atan2|or|unless)\b", re.IGNORECASE)
 DURATION_PLACE = re.compile(r"(?:\[|:|\boffset)\s*-?\s*$")
 # What a variable in the open may stand for; the first that makes a query of it is taken.
 READINGS: tuple[Callable[[str], str], ...] = (
@@ -48,9 +45,6 @@ def tree(expr: str) -> Node:
     Raises:
         ValueError: whatever the variables stand for, it is not PromQL.
     """
-    bare = SELECTED.sub("", STRING.sub("", expr))
-    if len(DEEPENING.findall(bare)) > MOST:
-        raise ValueError(f"it has more than {MOST} operators and parentheses: record parts of it")
     first: ValueError | None = None
     for reading in READINGS:
         try:

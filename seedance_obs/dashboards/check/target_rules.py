@@ -7,13 +7,12 @@ from seedance_obs.dashboards.check.model import LOKI, PROMETHEUS, Target
 from seedance_obs.dashboards.check.queries import (
     OTHER_INTERVAL_S,
     RATE_INTERVAL_S,
-    STRING,
     shortened,
     tree,
     tree_or_none,
 )
 from seedance_obs.dashboards.check.rule import of_target
-from seedance_obs.rules.expression import Call, Node, Selector, selectors, walk
+from seedance_obs.rules.expression import STRING, Call, Node, Selector, selectors, walk
 
 RATES = frozenset({"irate", "rate"})
 OF_COUNTERS = RATES | {"increase"}
