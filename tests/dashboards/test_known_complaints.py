@@ -88,13 +88,16 @@ def _drawn(
 def test_a_node_graph_reads_names_that_no_transformation_only_displays() -> None:
     for panel in _panels("nodeGraph"):
         used = {each["id"] for each in panel["transformations"]}
-        assert not used & {"organize", "renameByRegex", "calculateField", "groupBy"}
+        assert not used & {"renameByRegex", "groupBy"}
+        for each in panel["transformations"]:
+            for real in each.get("options", {}).get("renameByName", ()):
+                assert real.startswith(("arc__", "detail__", "mainstat", "secondarystat"))
 
 
 def test_a_node_with_one_gpu_and_no_edge_is_drawn(
     drawn_panels: dict[Key, list[Drawn]],
 ) -> None:
-    graphs = _drawn(drawn_panels, kind="nodeGraph", fleet="one")
+    graphs = _drawn(drawn_panels, kind="nodeGraph", fleet="one", title="sit on")
     assert graphs
     for each in graphs:
         assert each.frames

@@ -1,8 +1,9 @@
 """Whether what is asked for exists, and reaches the panel: series, variables, frames, columns."""
 
+import re
 from collections.abc import Iterator
 
-from seedance_obs.dashboards.check.json_values import at, mappings, text
+from seedance_obs.dashboards.check.json_values import JsonObject, at, mapping, mappings, text
 from seedance_obs.dashboards.check.model import PROMETHEUS, Dashboard, Panel, Target
 from seedance_obs.dashboards.check.panel_rules import grafana_ids
 from seedance_obs.dashboards.check.queries import references, tree_or_none
@@ -15,6 +16,10 @@ OURS = "seedance"
 HOSTS = frozenset({"Hostname", "host", "hostname", "instance", "node", "node_name", "nodename"})
 WITHOUT_LEGEND = frozenset({"nodeGraph", "table", "table-old"})
 RENAMING = frozenset({"organize", "renameByRegex"})
+NODE_GRAPH_FIELD = re.compile(
+    "id|source|target|title|subtitle|mainstat|secondarystat|color|icon|noderadius|thickness"
+    "|strokedasharray|highlighted|fixed[xy]|(arc|detail)__.*"
+)
 INTO_ONE = frozenset({"filterByRefId", "joinByField", "merge"})
 # Those of the application itself: of them the library that the others are read from has none.
 OF_THE_APPLICATION = frozenset(
@@ -101,9 +106,15 @@ def node_graph(panel: Panel) -> Iterator[str]:
         if target.language == PROMETHEUS and target.ref_id not in ("nodes", "edges"):
             yield f"the frame of query {target.ref_id!r} counts as nodes: call it nodes or edges"
     for each in panel.transformations:
-        renames = at(each, "options", "renameByName") or each.get("id") == "renameByRegex"
-        if each.get("id") in RENAMING and renames:
+        if each.get("id") in RENAMING and _meant_to_be_read(each):
             yield f"{each.get('id')} sets what a field is displayed as: rename with labelsToFields"
+
+
+def _meant_to_be_read(renaming: JsonObject) -> bool:
+    """Whether it gives a name that a node graph would look for, not only a text for its legend."""
+    given = mapping(at(renaming, "options", "renameByName")).values()
+    read = any(NODE_GRAPH_FIELD.fullmatch(str(each).lower()) for each in given)
+    return read or renaming.get("id") == "renameByRegex"
 
 
 def _made_of(hosts: frozenset[str], parsed: Node) -> frozenset[str]:
