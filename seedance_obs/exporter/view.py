@@ -248,6 +248,7 @@ class NodeView:
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[tuple[str, str], int] = field(default_factory=dict)
     xid_errors: Mapping[tuple[tuple[str, ...], int], int] = field(default_factory=dict)
+    xid_times: Mapping[tuple[tuple[str, ...], int], float] = field(default_factory=dict)  # Unix
     attribution: AttributionView = field(default_factory=AttributionView)
     leaks: LeakView | None = None  # None where nothing is probed
     fragmentation: FragmentationView | None = None  # None before the first, and while it fails

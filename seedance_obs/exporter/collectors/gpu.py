@@ -196,6 +196,7 @@ class GpuCollector:
         yield _clocks_events(view)
         yield _recovery_actions(view)
         yield _xid_errors(view)
+        yield _xid_times(view)
 
 
 def _add(family: Family, row: Row, labels: tuple[str, ...], value: float) -> None:
@@ -240,4 +241,17 @@ def _xid_errors(view: NodeView) -> Metric:
     )
     for (labels, code), count in view.xid_errors.items():
         family.add_metric([*labels, str(code), classify(code)], count)
+    return family
+
+
+def _xid_times(view: NodeView) -> Metric:
+    family = GaugeMetricFamily(
+        "seedance_gpu_xid_last_time_seconds",
+        "Unix time of the last XID error by code and class since this exporter started; gone after "
+        "15 minutes or more as soon as the driver says that it wants nothing done to the GPU, and "
+        "when the driver is let go of.",
+        labels=[*GPU_LABELS, "xid", "class"],
+    )
+    for (labels, code), at in view.xid_times.items():
+        family.add_metric([*labels, str(code), classify(code)], at)
     return family
