@@ -112,15 +112,10 @@ class Machine:
 
 
 def machine(
-    sources: list[Source],
-    clock: Callable[[], float],
-    *,
-    root: Path,
-    name: str = "node-1",
-    wall: Callable[[], float] = lambda: STARTED_AT,
+    sources: list[Source], clock: Callable[[], float], *, root: Path, name: str = "node-1"
 ) -> Machine:
     settings = NodeSettings(node_root=str(root), bandwidth_interval_seconds=1.0)
-    node = Node(settings, sources, node_name=name, monotonic=clock, wall=wall)
+    node = Node(settings, sources, node_name=name, monotonic=clock, wall=lambda: STARTED_AT)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(CollectorSet(lambda: node.view, settings, monotonic=clock, timer=lambda: 0.0))
     return Machine(node, registry)

@@ -128,7 +128,7 @@ class Node:
             if snapshot is not None:
                 self._latest[name] = snapshot
                 self._xids.add(name, snapshot.xids)
-                self._xid_times.note(snapshot.xids, self._wall())
+                self._xid_times.note(snapshot.xids, snapshot.taken_at)
                 for reason, count in snapshot.dropped.items():
                     self._dropped[name, reason] += count
 
@@ -170,7 +170,7 @@ class Node:
         actions = {gpu.merged.uuid: gpu.merged.value("recovery_action") for gpu in gpus}
         with self._lock:
             xid_errors = self._xids.totals(self._labels_of)
-            self._xid_times.settle(actions, self._wall())
+            self._xid_times.settle(actions, now)
             xid_times = self._xid_times.last(self._labels_of)
         self.view = NodeView(
             node_name=self.view.node_name,

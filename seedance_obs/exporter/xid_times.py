@@ -10,13 +10,13 @@ LEAST_SECONDS = 900.0
 
 
 class XidTimes:
-    """Unix times by GPU and code."""
+    """Monotonic times by GPU and code."""
 
     def __init__(self) -> None:
         self._times: dict[tuple[str, int], float] = {}
 
     def note(self, xids: Iterable[Xid], at: float) -> None:
-        """Take XID events that a source tells of at a Unix time."""
+        """Take XID events that a source tells of."""
         self._times.update({(xid.uuid, xid.code): at for xid in xids})
 
     def settle(self, actions: Mapping[str, float | None], now: float) -> None:
@@ -34,5 +34,5 @@ class XidTimes:
     def last(
         self, labels_of: Callable[[str], tuple[str, ...]]
     ) -> dict[tuple[tuple[str, ...], int], float]:
-        """Unix times by GPU labels and code, lost GPUs included."""
+        """Times by GPU labels and code, lost GPUs included."""
         return {(labels_of(uuid), code): at for (uuid, code), at in sorted(self._times.items())}

@@ -7,7 +7,7 @@ from seedance_obs.sources.readings import Xid
 from tests.exporter.test_node import Scripted, gpu, samples
 from tests.machine import machine
 
-NAME = "seedance_gpu_xid_last_time_seconds"
+NAME = "seedance_gpu_xid_age_seconds"
 
 
 @pytest.fixture
@@ -19,16 +19,16 @@ def nvml(clock):
 
 @pytest.fixture
 def host(nvml, clock, tmp_path):
-    return machine([nvml], clock, root=tmp_path, wall=clock)
+    return machine([nvml], clock, root=tmp_path)
 
 
 def test_the_last_of_two_equal_errors_is_the_one_that_is_told(host, nvml, clock):
     nvml.xids = (Xid("GPU-0", 31),)
     host.pass_once()
-    first = samples(host, NAME)["0", "31"]
     clock.advance(60.0)
+    assert samples(host, NAME) == {("0", "31"): 60.0}
     host.pass_once()
-    assert samples(host, NAME) == {("0", "31"): first + 60.0}
+    assert samples(host, NAME) == {("0", "31"): 0.0}
 
 
 def test_an_error_is_told_while_the_driver_wants_something_done_or_does_not_say(host, nvml, clock):

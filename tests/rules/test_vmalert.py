@@ -171,7 +171,7 @@ def test_vmalert_alerts_on_what_a_database_of_victoriametrics_holds(
     assert node.machine.gpu_uuid(1) in lost[0]["annotations"]["description"]
 
 
-XID = 'seedance_gpu_xid_last_time_seconds{job="gpu",gpu_uuid="G",xid="74",class="nvlink"}'
+XID = 'seedance_gpu_xid_age_seconds{job="gpu",gpu_uuid="G",xid="74",class="nvlink"}'
 ECC = 'seedance_gpu_ecc_errors_total{job="gpu",error="uncorrected",scope="volatile"}'
 START = 'seedance_exporter_start_time_seconds{job="gpu"}'
 HOUR, GAP, BIRTH = range(61), range(10, 31), 40  # in minutes
@@ -195,11 +195,11 @@ def test_neither_a_gap_nor_a_birth_makes_old_errors_new_in_victoriametrics(
         ("born", HOUR[BIRTH:], long_ago, 3),
         ("new", HOUR[BIRTH:], new, 4),
     ):
-        put(XID, instance, dict.fromkeys(minutes, xid))
+        put(XID, instance, {at: begin + 60 * at - xid for at in minutes})
         put(ECC, instance, dict.fromkeys(minutes, ecc))
         put(START, instance, dict.fromkeys(HOUR, long_ago))
     put(ECC, "new", dict.fromkeys(HOUR[:BIRTH], 3))
-    database.record("gpu:seedance_gpu_xid_last_time_seconds:max", begin, now)
+    database.record("gpu:seedance_gpu_xid_time_seconds:max", begin, now)
     # A range is open on the left to VictoriaMetrics: the tenth minute is not in it.
     for alert, lasts in (("SeedanceGpuXidNvlink", 10), ("SeedanceGpuEccUncorrected", 9)):
         firing = database.give(_expression("health", alert), begin, now)
