@@ -15,7 +15,7 @@ demo: $(VENV)/ready programs
 
 test: PACKAGES := prometheus prometheus-alertmanager victoria-metrics chromium
 test: $(VENV)/ready tools $(HARNESS)/node_modules/ready programs
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .

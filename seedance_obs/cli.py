@@ -17,6 +17,7 @@ import click
 
 from seedance_obs import __version__
 from seedance_obs.cli_bandwidth import bandwidth
+from seedance_obs.cli_dashboards import dashboards
 from seedance_obs.cli_leaks import leaks
 from seedance_obs.cli_rules import rules
 from seedance_obs.cli_topology import topology
@@ -48,6 +49,7 @@ main.add_command(topology)
 main.add_command(leaks)
 main.add_command(bandwidth)
 main.add_command(rules)
+main.add_command(dashboards)
 
 
 @main.group()
@@ -183,8 +185,11 @@ def assets() -> None:
 
 @assets.command("copy")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def assets_copy(folder: Path) -> None:
+@click.option("--grafana-url", metavar="URL", help="Put before the alerts' links to dashboards.")
+@click.option("--runbooks-url", metavar="URL", help="Put before their links to alerts/runbook.md.")
+def assets_copy(folder: Path, grafana_url: str | None, runbooks_url: str | None) -> None:
     """Copy exporters/, dashboards/ and alerts/ into FOLDER, over what is there."""
+    from seedance_obs.alert_links import link_alerts
     from seedance_obs.assets import KINDS, assets_folder
 
     for kind in KINDS:
@@ -193,6 +198,7 @@ def assets_copy(folder: Path) -> None:
         except OSError as error:
             raise UsageError(f"cannot copy to {folder / kind}: {error}") from error
         click.echo(str(folder / kind))
+    link_alerts(folder / "alerts", grafana_url=grafana_url, runbooks_url=runbooks_url)
 
 
 def _need_extra(module: str, extra: str) -> None:

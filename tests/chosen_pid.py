@@ -1,6 +1,7 @@
 """Processes under a pid that was another's, as a kernel that hands pids on makes them."""
 
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
-TRIES = 200  # others on the machine may take the pid first
+PATIENCE_SECONDS = 60.0  # others on the machine may take the pid first, and hold it for a while
 
 
 def start_as(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
@@ -17,7 +18,8 @@ def start_as(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subproce
     Skips the test where this process may not say which pid comes next: that takes root, and a
     kernel with checkpointing.
     """
-    for _ in range(TRIES):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
         try:
             LAST_PID.write_text(f"{pid - 1}")
         except OSError as error:
@@ -27,7 +29,8 @@ def start_as(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subproce
             return process
         process.kill()
         process.communicate()
-    raise AssertionError(f"no process got the pid {pid} in {TRIES} tries: is it free?")
+        time.sleep(0.01)
+    raise AssertionError(f"no process got the pid {pid} in {PATIENCE_SECONDS} s: is it free?")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ MAY_USE = {
     },
     "promql": {"errors"},
     "rules": {"errors"},
-    "dashboards": set(),
+    "dashboards": {"errors", "rules"},
     "web": {"errors", "promql", "attribution", "topology"},
     "exporter": {
         "attribution",

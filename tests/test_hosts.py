@@ -43,12 +43,13 @@ def test_promtool_finds_nothing_to_say_about_the_scrape(host):
 
 
 def test_a_gpu_has_at_most_120_series(host):
-    """The whole page counts, the node's own series and its wiring too, but for what tenants add."""
+    """The whole page counts, the node's own series and its wiring too, but for what work adds."""
     name, found = host
+    of_work = ("seedance_mig", "seedance_tenant", "seedance_workload_")
     samples = [
         sample
         for family in text_string_to_metric_families(found.scrape())
-        if not family.name.startswith(("seedance_mig", "seedance_tenant"))
+        if not family.name.startswith(of_work)
         for sample in family.samples
     ]
     of_gpus = Counter(sample.labels.get("gpu_uuid") for sample in samples)

@@ -3,19 +3,20 @@
 Above, the fleet and every node in it; below, for the chosen nodes, each GPU at its place.
 """
 
-from seedance_obs.dashboards import panels, queries, theme
-from seedance_obs.dashboards.grafana import Dashboard, Variable
+from seedance_obs.dashboards import links, overrides, panels, theme, transformations
+from seedance_obs.dashboards.grafana import Dashboard
 from seedance_obs.dashboards.panels import Panel, Query, Row
-from seedance_obs.dashboards.theme import JsonObject
+from seedance_obs.dashboards.queries import topology_view as queries
+from seedance_obs.dashboards.topology_graphs import DOMAINS, LINKS, WIRING
+from seedance_obs.dashboards.variables import CLUSTER, NODE, ONE_DOMAIN
 
-UID = "seedance-gpu-topology"
-SMALL, HALF, WHOLE, TALL = (4, 4), (12, 9), (24, 10), (24, 20)
+SMALL, HALF, WHOLE = (4, 4), (12, 9), (24, 10)
 GPU_LEGEND = "{{instance}} GPU {{gpu}}"
-SHOW_WIRING: JsonObject = {
-    "title": "Show the wiring of ${__data.fields.instance}",
-    "url": f"/d/{UID}?${{datasource:queryparam}}&${{cluster:queryparam}}"
-    "&var-node=${__data.fields.instance}&${__url_time_range}",
-}
+SHOW_WIRING = links.to(
+    links.TOPOLOGY,
+    "Show the wiring of ${__data.fields.instance}",
+    node=links.field("instance"),
+)
 
 FLEET = (
     Panel(
@@ -48,6 +49,7 @@ FLEET = (
         (Query(queries.FLEET_UTILIZATION),),
         theme.UTILIZATION,
         SMALL,
+        no_value="no GPU tells",
     ),
     Panel(
         panels.NUMBER,
@@ -56,6 +58,7 @@ FLEET = (
         (Query(queries.FLEET_POWER),),
         theme.POWER,
         SMALL,
+        no_value="no GPU tells",
     ),
     Panel(
         panels.NUMBER,
@@ -75,6 +78,7 @@ FLEET = (
         theme.AGE,
         SMALL,
         theme.READING_AGE,
+        no_value="no source answers",
     ),
     Panel(
         panels.table(sort_by="alerts", descending=True),
@@ -84,18 +88,19 @@ FLEET = (
         theme.COUNT,
         HALF,
         transformations=(
-            *panels.rows("A"),
-            panels.in_order(
+            *transformations.rows("A"),
+            transformations.in_order(
                 "cluster instance alerts missing seen expected utilization power", hidden="Time"
             ),
         ),
         overrides=(
-            panels.column("instance", links=[SHOW_WIRING]),
-            panels.cells("alerts", theme.COUNT, "color-text", theme.ANY_IS_BAD),
-            panels.cells("missing", theme.COUNT, "color-text", theme.ANY_IS_BAD),
-            panels.cells("utilization", theme.UTILIZATION, "gauge"),
-            panels.column("power", unit=theme.POWER.unit),
+            overrides.linked("instance", SHOW_WIRING),
+            overrides.cells("alerts", theme.COUNT, "color-text", theme.ANY_IS_BAD),
+            overrides.cells("missing", theme.COUNT, "color-text", theme.ANY_IS_BAD),
+            overrides.cells("utilization", theme.UTILIZATION, "gauge"),
+            overrides.column("power", unit=theme.POWER.unit),
         ),
+        no_value="no exporter answers",
     ),
     Panel(
         panels.LINES,
@@ -105,49 +110,24 @@ FLEET = (
         (Query(queries.UTILIZATION_BY_GPU_PERCENT, "{{instance}}-{{gpu_uuid}}"),),
         theme.UTILIZATION_PERCENT,
         HALF,
+        no_value="no GPU tells how busy it is, or rules are not loaded",
     ),
-)
-
-WIRING = Panel(
-    panels.node_graph(
-        unit="%",
-        second_unit="W",
-        edge_unit="NVLinks",
-        arcs={
-            "arc__busy": theme.BUSY,
-            "arc__idle": theme.IDLE,
-            "arc__unknown": theme.UNKNOWN,
-            "arc__missing": theme.MISSING,
-        },
-    ),
-    "Where does every GPU sit on $node?",
-    "From left to right: host, PCI roots, PCIe switches, GPUs, NVSwitches. The ring of a GPU is "
-    "busy (orange) or idle (blue), grey where nothing is known; inside, utilisation and power. "
-    "Solid green: NVLinks, thicker the more; dashed grey: PCIe. A lost GPU keeps its place, with "
-    "a red ring and a warning sign.",
-    (
-        Query(queries.DEVICES, ref_id="nodes"),
-        Query(queries.LINKS, ref_id="edges"),
-    ),
-    theme.UTILIZATION_PERCENT,
-    TALL,
-    # Where a device is drawn depends on the order of the rows; sorted, it stays where it was.
-    transformations=(*panels.rows("nodes"), *panels.rows("edges"), panels.sorted_by("id")),
-    repeat="node",
-    no_value="no GPU on this node",
 )
 
 CHOSEN_NODES = (
     WIRING,
+    LINKS,
     Panel(
         panels.BANDS,
         "When was every GPU busy?",
         "One band per GPU. Dark: idle; the lighter and warmer, the busier. A gap is a GPU without "
-        "readings for more than two minutes.",
+        "readings for more than two minutes. Of a board in MIG mode, whose utilisation nobody "
+        "measures: the share of its slices in which work ran.",
         (Query(queries.UTILIZATION_BANDS, "{{band}}"),),
         theme.UTILIZATION,
         WHOLE,
         theme.BUSY_SCALE,
+        no_value="no GPU of these nodes tells how busy it is",
     ),
     Panel(
         panels.LINES,
@@ -157,6 +137,7 @@ CHOSEN_NODES = (
         (Query(queries.POWER, GPU_LEGEND),),
         theme.POWER,
         HALF,
+        no_value="no GPU of these nodes tells what it draws",
     ),
     Panel(
         panels.LINES,
@@ -166,9 +147,10 @@ CHOSEN_NODES = (
         (Query(queries.MEMORY_USED, GPU_LEGEND),),
         theme.MEMORY,
         HALF,
+        no_value="no GPU of these nodes tells of its memory",
     ),
     Panel(
-        panels.table(sort_by="instance"),
+        panels.table(sort_by="node_name"),
         "What is every GPU, and what is it wired to?",
         "All GPUs, lost ones included, with their fixed facts. An empty cell is unknown: the "
         "driver or the kernel does not say.",
@@ -176,20 +158,21 @@ CHOSEN_NODES = (
         theme.COUNT,
         WHOLE,
         transformations=(
-            *panels.rows("A"),
-            panels.in_order(
-                "instance gpu state gpu_model utilization memory power device numa_node pcie_root "
+            *transformations.rows("A"),
+            transformations.in_order(
+                "node_name gpu gpu_model state utilization memory power device numa_node pcie_root "
                 "pcie_switch nvlink_domain topo_mask bandwidth_class gpu_uuid serial vbios_version "
                 "compute_capability",
-                hidden="Time cluster job kind known pci_bus_id minor_number root_complex_id "
-                "pcie_generation_board",
+                hidden="Time cluster instance job kind known pci_bus_id minor_number "
+                "root_complex_id pcie_generation_board",
             ),
         ),
         overrides=(
-            panels.cells("utilization", theme.UTILIZATION, "gauge"),
-            panels.cells("memory", theme.MEMORY, "gauge"),
-            panels.column("power", unit=theme.POWER.unit),
+            overrides.cells("utilization", theme.UTILIZATION, "gauge"),
+            overrides.cells("memory", theme.MEMORY, "gauge"),
+            overrides.column("power", unit=theme.POWER.unit),
         ),
+        no_value="no GPU on these nodes, or their exporters are down",
     ),
 )
 
@@ -197,13 +180,17 @@ CHOSEN_NODES = (
 def topology_view() -> Dashboard:
     """The dashboard as a value."""
     return Dashboard(
-        uid=UID,
+        uid=links.TOPOLOGY,
         title="GPU Utilization Topology View",
         description="Every GPU of a cluster, how busy it is and what it is wired to.",
-        tags=("gpu", "seedance", "topology"),
-        variables=(
-            Variable("cluster", "Cluster", queries.CLUSTERS, include_all=True),
-            Variable("node", "Node", queries.NODE_NAMES, multi=True),
+        tags=("topology",),
+        variables=(CLUSTER, NODE, ONE_DOMAIN),
+        panels=(
+            Row("Fleet"),
+            *FLEET,
+            Row("Wiring of the chosen nodes"),
+            *CHOSEN_NODES,
+            Row("NVLink domains"),
+            *DOMAINS,
         ),
-        panels=(Row("Fleet"), *FLEET, Row("Wiring of the chosen nodes"), *CHOSEN_NODES),
     )

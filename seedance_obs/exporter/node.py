@@ -20,6 +20,7 @@ from seedance_obs.exporter.fragmentation.watch import FragmentationWatch
 from seedance_obs.exporter.leaks.opening import open_leaks
 from seedance_obs.exporter.link_health import LinkHealth, LinkWatch
 from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
+from seedance_obs.exporter.placement import PlacementWatch
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
 from seedance_obs.exporter.xid_counts import XidCounts
 from seedance_obs.exporter.xid_times import XidTimes
@@ -81,6 +82,7 @@ class Node:
         )
         self._bandwidth = BandwidthWatch.open(settings, monotonic=monotonic)
         self._fragmentation = FragmentationWatch(settings, kubelet="podresources" in self.sources)
+        self._placement = PlacementWatch()
         self._xids = XidCounts()
         self._xid_times = XidTimes()
         self._lock = threading.Lock()
@@ -188,6 +190,9 @@ class Node:
             attribution=attribution,
             leaks=self._leaks.view if self._leaks is not None else None,
             bandwidth=self._bandwidth.view if self._bandwidth is not None else None,
+            placement=self._placement.view(
+                gpus, topology, self._attribution.seats, attribution.workloads
+            ),
             fragmentation=self._fragmentation.view(
                 gpus,
                 topology,

@@ -234,6 +234,36 @@ class FragmentationView:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkloadPlacement:
+    """How a workload's GPUs are linked: its mean pair and that of the best set of its size.
+
+    Bytes per second one way; the best is of all GPUs of the node, held or not.
+    """
+
+    workload: str
+    tenant: str
+    actual: float
+    best: float
+
+    @property
+    def regret(self) -> float:
+        """The share of the best that the workload lacks, 0 to 1."""
+        return 1 - self.actual / self.best
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementView:
+    """What links between GPUs carry (bytes per second one way), and who sits how on them.
+
+    `paths` is by the names of two GPUs, `classes` by link class, the nearest first.
+    """
+
+    paths: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    classes: Mapping[str, float] = field(default_factory=dict)
+    workloads: tuple[WorkloadPlacement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NodeView:
     """The node as of one moment; `started_at` is the Unix time at which its accounts began."""
 
@@ -254,3 +284,4 @@ class NodeView:
     leaks: LeakView | None = None  # None where nothing is probed
     fragmentation: FragmentationView | None = None  # None before the first, and while it fails
     bandwidth: NodeBandwidth | None = None  # None where no fast loop runs
+    placement: PlacementView | None = None  # None before the first, and while it fails

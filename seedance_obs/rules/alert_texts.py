@@ -1,4 +1,4 @@
-"""What an alert says to the person it wakes: labels that stay, texts that name value and device."""
+"""What an alert says to the person it wakes: a severity, and texts that name value and device."""
 
 import re
 from collections.abc import Iterator
@@ -9,19 +9,10 @@ from seedance_obs.rules.rule_file import Rule
 from seedance_obs.rules.series import TARGET_LABELS, KnownSeries
 
 SEVERITIES = ("critical", "warning", "info")
+_COMMENT = re.compile(r"\{\{-?\s*/\*.*?\*/\s*-?\}\}", re.DOTALL)
+_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _LABEL = re.compile(r"(?:\$labels|\.Labels)\.(\w+)")
 _VALUE = re.compile(r"\$value\b|\.Value\b")
-
-
-def changing_labels(rule: Rule, _known: KnownSeries) -> Iterator[Finding]:
-    """Templates in labels: with each other value the alert would be another, `for` begin anew."""
-    for name, text in rule.labels.items():
-        if "{{" in text:
-            yield rule.finding(
-                f"the label {name} is a template: an alert whose labels change begins anew; put "
-                "it into an annotation",
-                part=f"labels.{name}",
-            )
 
 
 def severity(rule: Rule, _known: KnownSeries) -> Iterator[Finding]:
@@ -44,8 +35,9 @@ def texts(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
         if not text.strip():
             yield rule.finding(f"it has no {name}", part=part)
             continue
-        named = set(_LABEL.findall(text))
-        if name == "description" and not _VALUE.search(text):
+        filled_in = _filled_in(text)
+        named = set(_LABEL.findall(filled_in))
+        if name == "description" and not _VALUE.search(filled_in):
             yield rule.finding("the description does not say the value: {{ $value }}", part=part)
         devices = None if labels is None else labels - {"cluster", "job"}
         if devices is None or "instance" in devices:
@@ -65,12 +57,17 @@ def labels_that_are_gone(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
     if not rule.alert or labels is None:
         return
     for name, text in rule.annotations.items():
-        for label in sorted(set(_LABEL.findall(text)) - labels):
+        for label in sorted(set(_LABEL.findall(_filled_in(text))) - labels):
             yield rule.finding(
                 f"{name} names the label {label}, which the query does not leave: "
                 f"{_listed(labels) or 'it leaves none'}",
                 part=f"annotations.{name}",
             )
+
+
+def _filled_in(text: str) -> str:
+    """What of it is filled in: between braces, and no comment there."""
+    return " ".join(_ACTION.findall(_COMMENT.sub("", text)))
 
 
 def _listed(labels: frozenset[str]) -> str:

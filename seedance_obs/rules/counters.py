@@ -1,107 +1,103 @@
-"""Counters and gauges, each under the functions that are for it, births of counters included."""
+"""Counters and gauges, each under the functions that are for it."""
 
 from collections.abc import Iterator
 
-from seedance_obs.rules.expression import Aggregation, Binary, Call, Literal, Node, Selector, walk
+from seedance_obs.rules.expression import (
+    COMPARISONS,
+    Aggregation,
+    Binary,
+    Call,
+    Node,
+    Selector,
+    Subquery,
+    branches,
+    walk,
+)
 from seedance_obs.rules.finding import Finding
+from seedance_obs.rules.labels_left import is_scalar
 from seedance_obs.rules.rule_file import Rule
-from seedance_obs.rules.series import BORN_BY_AN_EVENT, KnownSeries
+from seedance_obs.rules.series import KnownSeries
 
 OF_COUNTERS = frozenset({"increase", "irate", "rate", "resets"})
 OF_GAUGES = frozenset({"delta", "deriv", "holt_winters", "idelta", "predict_linear"})
-_COMPARISONS = frozenset({"==", "!=", ">", ">=", "<", "<="})
+_NUMBERS_OF_SERIES = frozenset({"count", "group"})
+_LAST = frozenset({"last_over_time", "max_over_time"})
 
 
 def wrong_functions(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
-    """rate of a gauge, deriv of a counter, and rate of a sum, which hides restarts in it."""
+    """rate of a gauge, deriv of a counter, and rate of what is computed, which hides restarts."""
     for call in walk(rule.tree):
-        if not isinstance(call, Call) or call.function not in OF_COUNTERS | OF_GAUGES:
-            continue
-        name = call.function
-        for each in _over(call):
-            if isinstance(each, Aggregation) and name in OF_COUNTERS:
-                yield rule.finding(
-                    f"{name}() of {each.operator}() takes the restart of one counter for a "
-                    f"restart of all: {each.operator} of {name}()",
-                    word=name,
-                )
-            if not isinstance(each, Selector):
-                continue
-            kind = known.type_of(each.name)
-            if name in OF_COUNTERS and each.name in known.recorded and not kind:
-                yield rule.finding(
-                    f"{name}() of {each.name}, which a rule computes: the restarts in it cannot "
-                    "be told any more; record the rate",
-                    word=each.name,
-                )
-            if name in OF_COUNTERS and kind == "gauge":
-                yield rule.finding(f"{name}() of {each.name}, which is a gauge", word=each.name)
-            if name in OF_GAUGES and kind == "counter":
-                yield rule.finding(
-                    f"{name}() of {each.name}, which is a counter and restarts at zero: use "
-                    "rate() or increase()",
-                    word=each.name,
-                )
+        if isinstance(call, Call) and call.function in OF_COUNTERS:
+            yield from _of_counters(rule, call, known)
+        if isinstance(call, Call) and call.function in OF_GAUGES:
+            for name in sorted(_values(call.arguments[0])):
+                if known.type_of(name) == "counter":
+                    yield rule.finding(
+                        f"{call.function}() of {name}, which is a counter and restarts at zero: "
+                        "use rate() or increase()",
+                        word=name,
+                    )
 
 
-def unseen_births(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
-    """increase() of a counter that is born by its first event, which it does not see.
-
-    So does rate() where it is compared to zero; where it is compared to a number of events in a
-    time, the first of them hardly matters.
-    """
-    calls = [*_calls(rule.tree, frozenset({"increase"}))]
-    for node in walk(rule.tree):
-        if isinstance(node, Binary) and node.operator in _COMPARISONS and Literal(0) in node.parts:
-            calls += _calls(node, frozenset({"irate", "rate"}))
-    seen = _births(rule.tree)
-    for call in calls:
-        for each in _over(call):
-            if not isinstance(each, Selector) or _plain(each) in seen:
-                continue
-            if known.source_of(each.name) in BORN_BY_AN_EVENT:
-                yield rule.finding(
-                    f"{each.name} is born by its first event, which {call.function}() does not "
-                    "see: add `or (x unless x offset RANGE) > 0` with the same labels",
-                    word=each.name,
-                )
+def lasting_alerts(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
+    """Alerts on how far a counter has come, which end with a restart and not before."""
+    for name in sorted(_passed(rule.tree, known)) if rule.alert else ():
+        yield rule.finding(
+            f"{name} is a counter and never falls below the number again: compare its increase()",
+            word=name,
+        )
 
 
-def _calls(tree: Node, functions: frozenset[str]) -> Iterator[Call]:
-    for node in walk(tree):
-        if isinstance(node, Call) and node.function in functions:
-            yield node
+def _of_counters(rule: Rule, call: Call, known: KnownSeries) -> Iterator[Finding]:
+    name, over = call.function, call.arguments[0]
+    series = over.inner if isinstance(over, Subquery) else over
+    if isinstance(series, Aggregation):
+        yield rule.finding(
+            f"{name}() of {series.operator}() takes the restart of one counter for a restart of "
+            f"all: {series.operator} of {name}()",
+            word=name,
+        )
+    elif not isinstance(series, Selector):
+        yield rule.finding(
+            f"{name}() of what is computed: only a counter itself tells its restarts", word=name
+        )
+    elif known.type_of(series.name) == "gauge":
+        yield rule.finding(f"{name}() of {series.name}, which is a gauge", word=series.name)
+    elif series.name in known.recorded and not known.type_of(series.name):
+        yield rule.finding(
+            f"{name}() of {series.name}, which a rule computes: the restarts in it cannot be told "
+            "any more; record the rate",
+            word=series.name,
+        )
 
 
-def _births(tree: Node) -> set[Selector]:
-    """Of what the tree has `x unless x offset RANGE` or `x - (x offset RANGE or 0 * x)`.
-
-    Between sums a birth does not show, where the sum had another series before.
-    """
-    births: set[Selector] = set()
-    for node in walk(tree):
-        if isinstance(node, Binary) and node.operator in ("unless", "-"):
-            new = {_plain(each) for each in _not_summed(node.left) if not each.offset}
-            old = {_plain(each) for each in _not_summed(node.right) if each.offset > 0}
-            if node.operator == "-":
-                old &= {_plain(each) for each in _not_summed(node.right) if not each.offset}
-            births |= new & old
-    return births
-
-
-def _plain(selector: Selector) -> Selector:
-    return Selector(selector.name, selector.matchers)
-
-
-def _not_summed(node: Node) -> Iterator[Selector]:
+def _values(node: Node) -> set[str]:
+    """The names whose values go into a result as they are, and not their growth or number."""
     if isinstance(node, Selector):
-        yield node
-    elif not isinstance(node, Aggregation):
-        for part in node.parts:
-            yield from _not_summed(part)
+        return {node.name}
+    if isinstance(node, Call) and node.function in OF_COUNTERS:
+        return set()
+    if isinstance(node, Aggregation) and node.operator in _NUMBERS_OF_SERIES:
+        return set()
+    return {name for part in node.parts for name in _values(part)}
 
 
-def _over(call: Call) -> Iterator[Node]:
-    """What a function over time is over; of a subquery, the expression that it repeats."""
-    for argument in call.arguments:
-        yield from argument.parts or (argument,)
+def _passed(node: Node, known: KnownSeries) -> set[str]:
+    """The counters that a branch compares with a number, where nothing else is asked for."""
+    names: set[str] = set()
+    for branch in branches(node):
+        if isinstance(branch, Aggregation):
+            names |= _passed(branch.inner, known)
+        elif isinstance(branch, Binary) and branch.operator in COMPARISONS:
+            for side, other in (branch.parts, branch.parts[::-1]):
+                if is_scalar(other) and known.type_of(name := _summed(side)) == "counter":
+                    names.add(name)
+    return names
+
+
+def _summed(node: Node) -> str:
+    while isinstance(node, Aggregation) or (isinstance(node, Call) and node.function in _LAST):
+        if isinstance(node, Aggregation) and node.operator in _NUMBERS_OF_SERIES:
+            return ""
+        node = node.inner if isinstance(node, Aggregation) else node.arguments[0]
+    return node.name if isinstance(node, Selector) else ""

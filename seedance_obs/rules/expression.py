@@ -6,6 +6,10 @@ from typing import Any
 
 import promql_parser
 
+# The parser has no limit of its own: it ends the whole process on some texts of twice this length.
+LONGEST_QUERY_CHARACTERS = 8000
+COMPARISONS = frozenset({"==", "!=", ">", ">=", "<", "<="})
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -88,9 +92,10 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Subquery(Node):
-    """An expression evaluated again and again over a range."""
+    """An expression evaluated again and again over a range in seconds."""
 
     inner: Node
+    range: float
 
     @property
     def parts(self) -> tuple[Node, ...]:
@@ -102,9 +107,14 @@ def parse(text: str) -> Node:
     """The tree of an expression.
 
     Raises:
-        ValueError: it is not PromQL; the message says what is wrong.
+        ValueError: it is not PromQL, or too long or too deep; the message says what is wrong.
     """
-    return _node(promql_parser.parse(text))
+    if len(text) > LONGEST_QUERY_CHARACTERS:
+        raise ValueError(f"it is longer than {LONGEST_QUERY_CHARACTERS} characters: record parts")
+    try:
+        return _node(promql_parser.parse(text))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply: record parts of it") from error
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -117,6 +127,15 @@ def walk(node: Node) -> Iterator[Node]:
 def selectors(node: Node) -> Iterator[Selector]:
     """Everything in it that selects series."""
     return (part for part in walk(node) if isinstance(part, Selector))
+
+
+def branches(node: Node) -> Iterator[Node]:
+    """What stands between the `or` at the top of it; itself where there is none."""
+    if isinstance(node, Binary) and node.operator == "or":
+        yield from branches(node.left)
+        yield from branches(node.right)
+    else:
+        yield node
 
 
 # Members of its enumerations can be compared, not hashed.
@@ -146,7 +165,7 @@ def _node(parsed: Any) -> Node:
     if isinstance(parsed, promql_parser.UnaryExpr):
         return Call("-", (_node(parsed.expr),))
     if isinstance(parsed, promql_parser.SubqueryExpr):
-        return Subquery(_node(parsed.expr))
+        return Subquery(_node(parsed.expr), parsed.range.total_seconds() if parsed.range else 0)
     if isinstance(parsed, promql_parser.AggregateExpr):
         return _aggregation(parsed)
     if isinstance(parsed, promql_parser.BinaryExpr):

@@ -33,6 +33,11 @@ def is_scalar(node: Node) -> bool:
     return isinstance(node, Literal)
 
 
+def is_number(node: Node) -> bool:
+    """Whether it is a number that the rule itself says, and no threshold."""
+    return is_scalar(node) and not any(selectors(node))
+
+
 def labels_left(node: Node, known: KnownSeries, *, depth: int = 0) -> Labels:
     """The labels that its series can have; None where that cannot be told."""
     if isinstance(node, Selector):

@@ -1,5 +1,6 @@
 """Rule files as written: each rule with the lines that its parts stand on."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,18 +51,23 @@ def rule_files(folder: Path) -> tuple[Path, ...]:
     return found
 
 
-def read_rules(file: Path) -> tuple[list[Rule], list[Finding]]:
-    """The rules of a file that can be read, and what is wrong with the others.
+def misnamed_files(folder: Path) -> list[Finding]:
+    """Other files of the folder that hold groups of rules: nobody looks at them."""
+    others = {*folder.glob("*.yml"), *folder.glob("*.yaml")} - {*rule_files(folder)}
+    return [
+        Finding(file, 1, "", "it has groups of rules and is not looked at: name it *.rules.yml")
+        for file in sorted(others)
+        if re.search("^groups:", file.read_text("utf-8", errors="replace"), flags=re.MULTILINE)
+    ]
 
-    Raises:
-        UsageError: the file cannot be read.
-    """
+
+def read_rules(file: Path) -> tuple[list[Rule], list[Finding]]:
+    """The rules of a file that can be read, and what is wrong with the others or the file."""
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {error}") from error
-    try:
         document = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        return [], [Finding(file, 1, "", f"it cannot be read: {error}")]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
@@ -74,6 +80,9 @@ def read_rules(file: Path) -> tuple[list[Rule], list[Finding]]:
         except ValueError as error:
             line = node.start_mark.line + 1
             findings.append(Finding(file, line, _name(node), f"it cannot be read: {error}"))
+    if not rules and not findings:
+        hint = ": rules are in groups, not in a spec" if "spec" in _children(document) else ""
+        findings.append(Finding(file, 1, "", f"it holds no rules{hint}"))
     return rules, findings
 
 

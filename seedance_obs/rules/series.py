@@ -1,13 +1,15 @@
 """The series that a rule may use: those of the contract, those that rules record, a few others."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from seedance_obs.errors import UsageError
-from seedance_obs.rules.expression import Aggregation, Node, Selector
+from seedance_obs.rules.expression import Aggregation, Node, Selector, selectors
 from seedance_obs.rules.rule_file import Rule
 
 # Neither ours nor recorded: what Prometheus writes about targets and alerts, and demand, which only
@@ -35,6 +37,7 @@ BORN_BY_AN_EVENT = frozenset(
     }
 )
 TARGET_LABELS = frozenset({"cluster", "instance", "job"})
+_JOBS: Mapping[str, str] = {"node": "gpu", "decisions": "decisions"}  # by the contract's file
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +46,27 @@ class Series:
 
     type: str
     labels: frozenset[str] | None  # None: not known
-    ours: bool = False  # in the contract
+    jobs: frozenset[str] = frozenset()  # of the contract's targets; of others we know none
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSeries:
-    """By name: what may be used, and how each recorded name is computed."""
+    """By name: what may be used, and how each recorded name is computed.
+
+    `foreign` holds names and patterns, as of a shell, of series that somebody else's targets show.
+    """
 
     scraped: Mapping[str, Series]
     recorded: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
 
     def __contains__(self, name: str) -> bool:
         """Whether a rule may use it."""
-        return name in self.scraped or name in self.recorded
+        return (
+            name in self.scraped
+            or name in self.recorded
+            or any(fnmatchcase(name, pattern) for pattern in self.foreign)
+        )
 
     def source_of(self, name: str) -> str:
         """The scraped series that a name stands for: itself, or what a rule takes the max of.
@@ -83,7 +94,17 @@ class KnownSeries:
         for rule in rules:
             if not rule.alert:
                 recorded[rule.name] = (*recorded.get(rule.name, ()), rule)
-        return KnownSeries(self.scraped, recorded)
+        return replace(self, recorded=recorded)
+
+    def behind(self, tree: Node) -> frozenset[str]:
+        """The names that a query selects, and those behind what is recorded of them."""
+        names: set[str] = set()
+        trees = [tree]
+        while trees:
+            new = {each.name for each in selectors(trees.pop())} - names
+            names |= new
+            trees += [rule.tree for name in new for rule in self.recorded.get(name, ())]
+        return frozenset(names)
 
 
 def _taken(tree: Node) -> str:
@@ -92,7 +113,7 @@ def _taken(tree: Node) -> str:
     return tree.name if isinstance(tree, Selector) else ""
 
 
-def read_contract(folder: Path) -> KnownSeries:
+def read_contract(folder: Path, foreign: tuple[str, ...] = ()) -> KnownSeries:
     """The series of every scrape in a folder of *.prom files, and those of others.
 
     Raises:
@@ -101,14 +122,36 @@ def read_contract(folder: Path) -> KnownSeries:
     files = sorted(folder.glob("*.prom"))
     if not files:
         raise UsageError(f"{folder}: no *.prom is in this folder, so no series is known")
+    return read_scrapes(files, foreign)
+
+
+def read_scrapes(files: Iterable[Path], foreign: tuple[str, ...] = ()) -> KnownSeries:
+    """The series of scrapes, and those of others.
+
+    Raises:
+        UsageError: one cannot be read, or is no scrape.
+    """
     scraped = {name: Series(type_, None) for name, type_ in FOREIGN.items()}
     for file in files:
-        for family in text_string_to_metric_families(file.read_text(encoding="utf-8")):
+        jobs = frozenset({_JOBS.get(file.stem, file.stem)})
+        for family in _families(file):
             for sample in family.samples:
-                before = scraped[sample.name].labels if sample.name in scraped else None
-                labels = frozenset(sample.labels) | (before or TARGET_LABELS)
-                scraped[sample.name] = Series(family.type, labels, ours=True)
+                labels = frozenset(sample.labels) | TARGET_LABELS
+                _add(scraped, sample.name, Series(family.type, labels, jobs))
             if not family.samples:  # announced, but this machine has none of it
                 name = f"{family.name}_total" if family.type == "counter" else family.name
-                scraped.setdefault(name, Series(family.type, None, ours=True))
-    return KnownSeries(scraped)
+                _add(scraped, name, Series(family.type, None, jobs))
+    return KnownSeries(scraped, foreign=foreign)
+
+
+def _families(file: Path) -> list[Metric]:
+    try:
+        return list(text_string_to_metric_families(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: this is no scrape: {error}") from error
+
+
+def _add(scraped: dict[str, Series], name: str, new: Series) -> None:
+    before = scraped.get(name, new)
+    labels = (before.labels or frozenset()) | (new.labels or frozenset())
+    scraped[name] = Series(new.type, labels or None, before.jobs | new.jobs)

@@ -1,29 +1,29 @@
-"""What keeps a rule silent where there is nothing: gates of absent(), guards of divisions."""
+"""What keeps a rule silent where all is well, and where there is nothing: conditions, gates."""
 
 from collections.abc import Iterator
 
 from seedance_obs.rules.expression import (
+    COMPARISONS,
     Aggregation,
     Binary,
     Call,
-    Literal,
     Node,
     Selector,
     Subquery,
-    walk,
+    selectors,
 )
 from seedance_obs.rules.finding import Finding
-from seedance_obs.rules.names_used import THRESHOLD
 from seedance_obs.rules.rule_file import Rule
-from seedance_obs.rules.series import KnownSeries
+from seedance_obs.rules.series import TARGET_LABELS, KnownSeries
 
 _ABSENCE = frozenset({"absent", "absent_over_time"})
-_NEVER_ZERO = frozenset({"count", "group"})  # without series they have no value at all
-_KEEPING = frozenset({"avg", "bottomk", "max", "min", "quantile", "sum", "topk"})
+_WITHOUT_SERIES = frozenset({*_ABSENCE, "vector"})  # which have a value where nothing is
 
 
 def ungated_absence(rule: Rule, _known: KnownSeries) -> Iterator[Finding]:
-    """absent() that holds wherever there are no GPUs, since nothing else has to be there."""
+    """absent() or vector() that holds wherever there are no GPUs: nothing else has to be there."""
+    if not any(selectors(rule.tree)):
+        return
     for call in _ungated(rule.tree):
         yield rule.finding(
             f"{call.function}() holds on every cluster that has none of it: join it by `and` to "
@@ -32,20 +32,18 @@ def ungated_absence(rule: Rule, _known: KnownSeries) -> Iterator[Finding]:
         )
 
 
-def unguarded_division(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
-    """A division by what can be zero, whose result is then infinite or no number."""
-    for node in walk(rule.tree):
-        if (
-            isinstance(node, Binary)
-            and node.operator in ("/", "%")
-            and not isinstance(node.right, Literal)
-            and not _is_positive(node.right, known, depth=0)
-        ):
-            yield rule.finding("it divides by what can be 0: divide by (... > 0)", word="/")
+def always_firing(rule: Rule, known: KnownSeries) -> Iterator[Finding]:
+    """Alerts whose query leaves nothing out where all is well, as `bool` does not."""
+    if rule.alert and not _has_condition(rule.tree, known, depth=0):
+        yield rule.finding(
+            "it fires wherever its series are: each branch needs a comparison without `bool`, or "
+            "selects an *_info by what it says",
+            part="expr",
+        )
 
 
 def _ungated(node: Node) -> Iterator[Call]:
-    if isinstance(node, Call) and node.function in _ABSENCE:
+    if isinstance(node, Call) and node.function in _WITHOUT_SERIES:
         yield node
         return
     gated = isinstance(node, Binary) and node.operator != "or"
@@ -62,53 +60,36 @@ def _ungated(node: Node) -> Iterator[Call]:
 
 def _selects(node: Node) -> bool:
     """Whether it has a value only where some series is there."""
-    if isinstance(node, Call) and node.function in {*_ABSENCE, "scalar", "vector"}:
+    if isinstance(node, Call) and node.function in {*_WITHOUT_SERIES, "scalar"}:
         return False
     if isinstance(node, Binary) and node.operator == "or":
         return _selects(node.left) and _selects(node.right)
     return isinstance(node, Selector) or any(map(_selects, node.parts))
 
 
-def _is_positive(node: Node, known: KnownSeries, *, depth: int) -> bool:
-    if isinstance(node, Literal):
-        return isinstance(node.value, float) and node.value > 0
+def _has_condition(node: Node, known: KnownSeries, *, depth: int) -> bool:
     if isinstance(node, Selector):
-        rules = known.recorded.get(node.name, ())
-        trees = (each.tree for each in rules)
-        return (
-            depth < 10
-            and bool(rules)
-            and all(_is_positive(tree, known, depth=depth + 1) for tree in trees)
-        )
-    if isinstance(node, Aggregation):
-        return node.operator in _NEVER_ZERO or (
-            node.operator in _KEEPING and _is_positive(node.inner, known, depth=depth)
-        )
-    if isinstance(node, Binary):
-        return _is_positive_of_two(node, known, depth)
+        return _is_conditional(node, known, depth)
     if isinstance(node, Call):
-        return _is_positive_call(node, known, depth)
-    return isinstance(node, Subquery) and _is_positive(node.inner, known, depth=depth)
-
-
-def _is_positive_of_two(node: Binary, known: KnownSeries, depth: int) -> bool:
-    left, right = (_is_positive(each, known, depth=depth) for each in node.parts)
-    if node.operator in (">", "!=") and not node.as_bool:
-        return node.right == Literal(0) or (node.operator == ">" and right) or left
-    if node.operator == ">=" and not node.as_bool:
-        return right or left
-    if node.operator in ("and", "unless"):
-        return left
-    return node.operator in ("*", "/", "or", "+") and left and right
-
-
-def _is_positive_call(node: Call, known: KnownSeries, depth: int) -> bool:
-    if node.function == "clamp_min":
-        return _is_positive(node.arguments[1], known, depth=depth)
-    if node.function == "scalar":
-        inner = node.arguments[0]
-        if isinstance(inner, Selector) and inner.name == THRESHOLD:
+        if node.function in {"scalar", "vector"}:
+            return False
+        if node.function in _ABSENCE:
             return True
-    if node.function in ("vector", "scalar") or node.function.endswith("_over_time"):
-        return _is_positive(node.arguments[-1], known, depth=depth)
-    return False
+    if isinstance(node, Binary):
+        if node.operator == "or":
+            return all(_has_condition(each, known, depth=depth) for each in node.parts)
+        if node.operator == "unless" or (node.operator in COMPARISONS and not node.as_bool):
+            return any(selectors(node))
+    parts = (node.inner,) if isinstance(node, Aggregation | Subquery) else node.parts
+    return any(_has_condition(each, known, depth=depth) for each in parts)
+
+
+def _is_conditional(node: Selector, known: KnownSeries, depth: int) -> bool:
+    """Whether it is recorded under a condition, or is a fact that comes and goes with its label."""
+    rules = known.recorded.get(node.name, ())
+    if rules:
+        return depth < 10 and all(
+            _has_condition(rule.tree, known, depth=depth + 1) for rule in rules
+        )
+    said = {label for label, _, _ in node.matchers}
+    return node.name.endswith("_info") and bool(said - TARGET_LABELS)

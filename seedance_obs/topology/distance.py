@@ -75,6 +75,11 @@ def worst_class(classes: Iterable[str | Absent]) -> str | Absent:
     return max(told, key=_distance) if told else UNSUPPORTED
 
 
+def nearest_first(classes: Iterable[str]) -> list[str]:
+    """Link classes in order: most NVLinks first, SYS last."""
+    return sorted(classes, key=_distance)
+
+
 def _same_card(one: Device, other: Device) -> bool:
     if isinstance(one.bus_id, Absent) or isinstance(other.bus_id, Absent):
         return False

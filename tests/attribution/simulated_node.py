@@ -6,9 +6,11 @@ what it would be scraped for.
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from seedance_obs.config import NodeSettings
@@ -26,6 +28,8 @@ from tests.machine import LibrarySource
 
 EPOCH_UNIX = 1_700_000_000.0
 NOT_TENANTS = ("unallocated", "unobserved")
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -81,11 +85,18 @@ class SimulatedNode:
     """Goes on by `step`; times are seconds since the machine's epoch."""
 
     def __init__(
-        self, machine: Machine, root: Path, kubelet: Path | None, settings: NodeSettings
+        self,
+        machine: Machine,
+        root: Path,
+        kubelet: Path | None,
+        settings: NodeSettings,
+        *,
+        epoch_unix: float = EPOCH_UNIX,
     ) -> None:
         self.machine = machine
+        self.epoch_unix = epoch_unix
         self.now = 0.0
-        self._root = root
+        self.root = root
 
         def clock() -> float:
             return self.now
@@ -103,7 +114,7 @@ class SimulatedNode:
             sources,
             node_name=machine.name,
             monotonic=clock,
-            wall=lambda: EPOCH_UNIX + self.now,
+            wall=lambda: epoch_unix + self.now,
         )
         self._due = {"dcgm": 0.0, "podresources": 0.0, "refresh": 0.0}
         self._running: list[Program] = []
@@ -177,7 +188,7 @@ class SimulatedNode:
         running = programs(self.machine, self.now)
         if also_counters or running != self._running:
             self._running = running
-            write_proc(self.machine, self._root, self.now, epoch_unix=EPOCH_UNIX)
+            write_proc(self.machine, self.root, self.now, epoch_unix=self.epoch_unix)
 
     def _is_due(self, what: str, t: float) -> bool:
         interval = {"dcgm": self.machine.dcgm_interval_s or 1.0}.get(what, 5.0)
@@ -187,22 +198,26 @@ class SimulatedNode:
         return True
 
 
+def quick_folder() -> Path | None:
+    """Where files are kept in memory, if they have room there: replacing one on a disk waits."""
+    return MEMORY if MEMORY.is_dir() and disk_usage(MEMORY).free > ROOM_BYTES else None
+
+
 @contextmanager
-def simulated_node(machine: Machine, folder: Path, **changes: Any) -> Iterator[SimulatedNode]:
-    """A node of a machine below a folder, with a kubelet where the machine has Kubernetes.
+def simulated_node(
+    machine: Machine, folder: Path, *, epoch_unix: float = EPOCH_UNIX, **changes: Any
+) -> Iterator[SimulatedNode]:
+    """A node of a machine, with a kubelet in a folder where the machine has Kubernetes.
 
     Its settings are the defaults but for the changes, and for a fast loop of a second.
     """
-    root = folder / "root"
-    settings = NodeSettings(
-        **{"node_root": str(root), "bandwidth_interval_seconds": 1.0, **changes}
-    )
-    write_sysfs(machine, root)
-    write_proc(machine, root, 0.0, epoch_unix=EPOCH_UNIX)
-    if not machine.kubernetes:
-        yield SimulatedNode(machine, root, None, settings)
-        return
-    socket = folder / "kubelet.sock"
-    with SimulatedKubelet(machine, socket, now=lambda: node.now):
-        node = SimulatedNode(machine, root, socket, settings)
+    with ExitStack() as stack:
+        root = stack.enter_context(TemporaryDirectory(dir=quick_folder()))
+        settings = NodeSettings(**{"node_root": root, "bandwidth_interval_seconds": 1.0, **changes})
+        write_sysfs(machine, Path(root))
+        write_proc(machine, Path(root), 0.0, epoch_unix=epoch_unix)
+        socket = folder / "kubelet.sock" if machine.kubernetes else None
+        if socket is not None:
+            stack.enter_context(SimulatedKubelet(machine, socket, now=lambda: node.now))
+        node = SimulatedNode(machine, Path(root), socket, settings, epoch_unix=epoch_unix)
         yield node

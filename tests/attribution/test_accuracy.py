@@ -20,6 +20,7 @@ from tests.bench.attribution_accuracy import (
 from tests.bench.own_rules import by_activity_alone, ours
 from tests.bench.sim_readings import read_seconds
 
+pytestmark = pytest.mark.long
 # Seconds after which the error is within one per cent. What a context draws without any activity is
 # learned only while all rest, and what was split before that stays as it was.
 LIKE = {

@@ -1,21 +1,21 @@
 """A panel as Grafana would draw it: its queries asked and its transformations run for real."""
 
-import json
 import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 from loopback_prometheus import Prometheus
 
-HARNESS = Path(__file__).parents[1] / "grafana"
-NODE_SECONDS = 60
+from tests.dashboards.grafana_engine import run_grafana
 
 
 def substitute(expr: str, *, node: str = ".*") -> str:
     for name, value in {
         "$cluster": ".*",
         "$node": node,
+        "$its_node": ".*",
+        "$workload": "w",
+        "$tenant": ".*",
+        "$domain": ".*",
         "$__rate_interval": "4s",
         "$__range": "60s",
     }.items():
@@ -30,6 +30,7 @@ def answers(prometheus: Prometheus, panel: dict[str, Any], *, node: str) -> list
         {
             "refId": target["refId"],
             "legend": target["legendFormat"],
+            "expr": target["expr"],
             "result": _ask(prometheus, target, node),
         }
         for target in panel["targets"]
@@ -39,21 +40,6 @@ def answers(prometheus: Prometheus, panel: dict[str, Any], *, node: str) -> list
 def _ask(prometheus: Prometheus, target: dict[str, Any], node: str) -> list[dict[str, Any]]:
     expr = substitute(target["expr"], node=node)
     return prometheus.instant(expr) if target["instant"] else prometheus.range(expr)
-
-
-def run_grafana(panels: list[dict[str, Any]]) -> dict[str, Any]:
-    """The transformed frames of each panel, and all unit ids that Grafana knows."""
-    done = subprocess.run(
-        ["node", "transform.mjs"],
-        cwd=HARNESS,
-        input=json.dumps(panels),
-        capture_output=True,
-        text=True,
-        timeout=NODE_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def draw_all(
@@ -68,7 +54,11 @@ def draw_all(
         for panel, node in asked
     ]
     keys = [(panel["id"], node) for panel, node in asked]
-    return dict(zip(keys, run_grafana(requests)["panels"], strict=True))
+    shown = run_grafana(requests)["panels"]
+    return {
+        key: [frame for frame in each["frames"] if frame["fields"]]
+        for key, each in zip(keys, shown, strict=True)
+    }
 
 
 def rows(frame: dict[str, Any]) -> list[dict[str, Any]]:

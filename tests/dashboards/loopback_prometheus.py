@@ -138,5 +138,5 @@ def _wait(prometheus: Prometheus, process: subprocess.Popen[bytes], log: Path) -
 def _twice(prometheus: Prometheus, series: str) -> int:
     try:
         return len(prometheus.instant(f"count_over_time({series}[1m]) > 1"))
-    except OSError:
+    except (OSError, AssertionError):  # it says that it is not ready yet
         return 0

@@ -23,6 +23,7 @@ BUSY_AT_SECONDS = 600.0
 BROKEN = {
     "mesh": ("v100-cubemesh", Fault(BUSY_AT_SECONDS - 1, gpu=2, xid=48)),
     "one-lost": ("h100-nvswitch", Fault(BUSY_AT_SECONDS - 1, gpu=5, lost=True)),
+    "switch-down": ("h100-nvswitch", Fault(BUSY_AT_SECONDS - 1, nvswitch=0)),
 }
 
 

@@ -19,6 +19,7 @@ from tests.nvml_abi.state_file import state_of
 
 __all__ = ["library_of", "stand_in"]  # fixtures
 
+pytestmark = pytest.mark.long
 COMMAND = [sys.executable, "-m", "seedance_obs", "demo"]
 
 

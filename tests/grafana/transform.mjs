@@ -1,72 +1,110 @@
-// Reads [{transformations, answers}] on stdin and prints, for each, the frames that a Grafana panel
-// would draw. An answer is {refId, legend, result}: what Prometheus gave for one target, in
-// the format `time_series`; its frames are made as Grafana's data source makes them.
+// Reads {panels, probes} on stdin and prints what Grafana shows of them.
+//
+// A panel is {transformations, answers, fieldConfig, reduceOptions, from, to}; of it come the frames
+// that it would draw, gaps and empty ones included, and, with reduceOptions, the numbers printed.
+// A probe is {config, values}: how single values look under the settings of a field.
+// With them come the ids of all units and transformations.
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { JSDOM } from "jsdom";
+import { framesOf } from "./frames.mjs";
+import {
+  FieldType,
+  applyFieldOverrides,
+  applyNullInsertThreshold,
+  createTheme,
+  formattedValueToString,
+  getDisplayProcessor,
+  getFieldDisplayName,
+  getFieldDisplayValues,
+  getValueFormats,
+  propertiesOf,
+  transformDataFrame,
+  transformers,
+} from "./grafana.mjs";
 
-const page = new JSDOM("<!doctype html>", { url: "http://localhost/" });
-globalThis.window = page.window;
-globalThis.document = page.window.document;
-Object.defineProperty(globalThis, "navigator", { value: page.window.navigator });
+const theme = createTheme();
+const NO_SETTINGS = { defaults: {}, overrides: [] };
+const shared = { theme, timeZone: "utc", replaceVariables: (text) => text };
 
-// Its ESM build imports names from CommonJS modules that Node cannot see; its CommonJS build loads.
-const grafana = createRequire(import.meta.url)("@grafana/data");
-const { standardTransformers, standardTransformersRegistry, transformDataFrame } = grafana;
-const { FieldType, getValueFormats, toDataFrame } = grafana;
-
-const known = new Map(Object.values(standardTransformers).map((each) => [each.id, each]));
-standardTransformersRegistry.setInit(() =>
-  [...known.values()].map((each) => ({
-    id: each.id,
-    name: each.name,
-    transformation: () => Promise.resolve(each),
-  })),
-);
-
-function legendOf(pattern, metric) {
-  return pattern.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => metric[name] ?? "");
-}
-
-function frameOf({ metric, value, values }, { refId, legend }) {
-  const samples = values ?? [value];
-  return toDataFrame({
-    refId,
-    fields: [
-      { name: "Time", type: FieldType.time, values: samples.map(([at]) => at * 1000) },
-      {
-        name: "Value",
-        type: FieldType.number,
-        values: samples.map(([, text]) => Number(text)),
-        labels: metric,
-        config: { displayNameFromDS: legendOf(legend, metric) },
-      },
-    ],
+async function drawn({ transformations, answers, fieldConfig = NO_SETTINGS, ...panel }) {
+  const unknown = transformations.filter(({ id }) => !transformers.has(id)).map(({ id }) => id);
+  if (unknown.length > 0) throw new Error(`no such transformation: ${unknown}`);
+  const transformed = await first(transformDataFrame(transformations, answers.flatMap(framesOf)));
+  const fieldConfigRegistry = propertiesOf(fieldConfig);
+  const settings = structuredClone(fieldConfig);
+  const data = applyFieldOverrides({
+    ...shared,
+    data: transformed,
+    fieldConfig: settings,
+    fieldConfigRegistry,
   });
+  return {
+    frames: data.map((each) => plain(each, data, panel)),
+    numbers: panel.reduceOptions
+      ? numbersOf({ ...shared, data, fieldConfig: settings, reduceOptions: panel.reduceOptions })
+      : [],
+  };
 }
 
 function first(observable) {
   return new Promise((resolve, reject) => observable.subscribe({ next: resolve, error: reject }));
 }
 
-async function transformed({ transformations, answers }) {
-  const unknown = transformations.filter(({ id }) => !known.has(id)).map(({ id }) => id);
-  if (unknown.length > 0) throw new Error(`no such transformation: ${unknown}`);
-  const frames = answers.flatMap((answer) => answer.result.map((each) => frameOf(each, answer)));
-  const result = await first(transformDataFrame(transformations, frames));
-  return result.map(({ refId, name, fields }) => ({
-    refId,
+function plain(frame, frames, { from, to }) {
+  const gaps = { refFieldPseudoMin: from ?? null, refFieldPseudoMax: to ?? null };
+  const { fields } = from ? applyNullInsertThreshold({ frame, ...gaps }) : frame;
+  return {
+    refId: frame.refId,
+    name: frame.name,
+    fields: fields.map((field) => plainField(field, frame, frames)),
+  };
+}
+
+function plainField(field, frame, frames) {
+  const { name, type, labels } = field;
+  const values = [...field.values];
+  if (type === FieldType.time) return { name, type, values };
+  const looks = values.map((value) => field.display(value));
+  return {
     name,
-    fields: fields.map(({ name, type, labels, config, values }) => ({
-      name,
-      type,
-      labels,
-      display: config?.displayNameFromDS ?? config?.displayName,
-      values: [...values],
-    })),
+    type,
+    labels,
+    display: getFieldDisplayName(field, frame, frames),
+    settings: settingsOf(field.config),
+    values,
+    texts: looks.map(formattedValueToString),
+    colors: looks.map(({ color }) => color),
+  };
+}
+
+function settingsOf({ unit, min, max, links, custom = {} }) {
+  return { unit, min, max, links, hidden: custom.hidden, cell: custom.cellOptions?.type };
+}
+
+function numbersOf(options) {
+  return getFieldDisplayValues(options).map(({ display }) => ({
+    title: display.title,
+    text: formattedValueToString(display),
+    numeric: display.numeric,
+    color: display.color,
   }));
 }
 
+function probed({ config, values }) {
+  const [{ fields }] = applyFieldOverrides({
+    ...shared,
+    data: [{ length: 0, fields: [{ name: "Value", type: FieldType.number, values: [], config: {} }] }],
+    fieldConfig: { defaults: config, overrides: [] },
+    fieldConfigRegistry: propertiesOf({ defaults: config, overrides: [] }),
+  });
+  return values.map((value) => {
+    const display = getDisplayProcessor({ field: fields[0], theme })(value);
+    return { text: formattedValueToString(display), color: display.color };
+  });
+}
+
+const asked = JSON.parse(readFileSync(0, "utf8"));
 const units = getValueFormats().flatMap(({ submenu }) => submenu.map(({ value }) => value));
-const panels = await Promise.all(JSON.parse(readFileSync(0, "utf8")).map(transformed));
-process.stdout.write(JSON.stringify({ units, panels }), () => process.exit(0));
+const panels = await Promise.all((asked.panels ?? []).map(drawn));
+const probes = (asked.probes ?? []).map(probed);
+const known = { units, transformers: [...transformers.keys()] };
+process.stdout.write(JSON.stringify({ ...known, panels, probes }), () => process.exit(0));

@@ -1,6 +1,7 @@
 """The exporter as a process over the C library: its series are what nvitop reads there."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -36,13 +37,14 @@ SERIES = {
 }
 
 
+@lru_cache(maxsize=1)
+def parsed(page: str) -> list[Any]:
+    families = text_string_to_metric_families(page)
+    return [sample for family in families for sample in family.samples]
+
+
 def samples(page: str, name: str) -> list[Any]:
-    return [
-        sample
-        for family in text_string_to_metric_families(page)
-        for sample in family.samples
-        if sample.name == name
-    ]
+    return [sample for sample in parsed(page) if sample.name == name]
 
 
 def series_of(page: str, uuid: str) -> dict[str, float]:

@@ -1,12 +1,14 @@
 """`seedance-obs rules check` as an operator and a CI job see it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from seedance_obs.cli import main
+from seedance_obs.rules.check import Folders, check_rules
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,8 +27,14 @@ def wrong(tmp_path: Path) -> Path:
 
 
 def test_it_says_nothing_of_the_rules_that_come_with_the_package() -> None:
-    result = check("--tests", ROOT / "tests" / "alerts")
+    result = check()
     assert (result.exit_code, result.output) == (0, "")
+
+
+def test_every_alert_that_comes_with_the_package_is_tested_both_ways() -> None:
+    # Not by --tests, which runs them: tests/test_rules.py does so.
+    folders = Folders(*(ROOT / each for each in ("alerts", "exporters", "dashboards")))
+    assert check_rules(replace(folders, tests=ROOT / "tests" / "alerts")) == []
 
 
 def test_json_of_rules_that_are_fine_is_an_empty_list() -> None:
@@ -63,6 +71,38 @@ def test_each_complaint_of_promtool_is_a_finding_with_its_place(tmp_path: Path) 
         "b.rules.yml:1:",
         "c.rules.yml:1:",
     ]
+
+
+def test_promtool_runs_the_tests(tmp_path: Path) -> None:
+    (tmp_path / "a.rules.yml").write_text(
+        "groups:\n- name: x\n  rules:\n    - {record: two, expr: 2 * up}\n"
+    )
+    (tmp_path / "fine.test.yml").write_text(
+        "rule_files: [a.rules.yml]\n"
+        "tests:\n"
+        "  - name: twice as much\n"
+        "    input_series: [{series: up, values: 1x5}]\n"
+        "    promql_expr_test:\n"
+        "      - {expr: two, eval_time: 1m, exp_samples: [{labels: two, value: 2}]}\n"
+    )
+    assert check(tmp_path, "--tests", tmp_path).output == ""
+    wrong = (tmp_path / "fine.test.yml").read_text().replace("value: 2", "value: 3")
+    alert = "      - {alertname: Other, eval_time: 2m, exp_alerts: [{}]}\n"
+    (tmp_path / "wrong.test.yml").write_text(f"{wrong}    alert_rule_test:\n{alert}")
+    (tmp_path / "x.test.yml").write_text("tests: [{input_series: [{series: up, values: 1 z}]}]")
+    result = check(tmp_path, "--tests", tmp_path)
+    assert result.exit_code == 1
+    *unmet, unread = (line.removeprefix(f"{tmp_path}/") for line in result.output.splitlines())
+    assert unmet == [
+        "wrong.test.yml:3: Other: promtool: at 2m it is not what the test expects",
+        "wrong.test.yml:1: two: promtool: at 1m it is not what the test expects",
+    ]
+    assert unread.startswith("x.test.yml:1: promtool: ")
+
+
+def test_series_of_others_are_named_by_an_option(wrong: Path) -> None:
+    said = check(wrong, "--known", "no*", "--known", "other").output
+    assert said == f"{wrong}/a.rules.yml:6: t-w-o: promtool: invalid recording rule name: t-w-o\n"
 
 
 def test_without_promtool_the_rest_is_checked_and_a_sentence_says_so(

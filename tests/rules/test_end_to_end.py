@@ -5,15 +5,20 @@ Their time runs 120 times as fast, so that two hours take a minute; `test_faster
 the rules are the shipped ones all the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from io import StringIO
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
+from tests.conftest import SHOWN
 from tests.rules.exporter_pages import all_pages
 from tests.rules.fault_scenarios import CALM, NVSWITCH, SCENARIOS, Scenario
 from tests.rules.watched_clusters import FACTOR, Cluster, Message, watch
+
+pytestmark = pytest.mark.long
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
 
 
 def test_the_table_of_scenarios(
-    outcomes: dict[str, Outcome], capsys: pytest.CaptureFixture[str]
+    outcomes: dict[str, Outcome], record_property: Callable[[str, object], None]
 ) -> None:
     table = Table("scenario", "expected", "received", "after", "not told", box=None)
     for name, outcome in outcomes.items():
@@ -68,9 +73,9 @@ def test_the_table_of_scenarios(
             "" if after is None else f"{after:.1f} min",
             "\n".join(sorted(outcome.cluster.fired - told)),
         )
-    with capsys.disabled():
-        print()
-        Console(width=150).print(table)
+    text = StringIO()
+    Console(width=150, file=text).print(table)
+    record_property(SHOWN, text.getvalue())
     assert set(outcomes) == {each.name for each in SCENARIOS}
 
 

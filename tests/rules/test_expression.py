@@ -32,7 +32,7 @@ def test_names_are_found_wherever_they_stand_in_a_query() -> None:
         ("((a))", plain("a")),
         ("a offset 5m", plain("a", offset=300.0)),
         ("rate(a[5m])", Call("rate", (plain("a", range=300.0),))),
-        ("(a)[5m:1m]", Subquery(plain("a"))),
+        ("(a)[5m:1m]", Subquery(plain("a"), 300.0)),
         ('a{x!="1",y=~"2"}', Selector("a", frozenset({("x", "!=", "1"), ("y", "=~", "2")}))),
         ('{__name__="a",x!~"1"}', Selector("a", frozenset({("x", "!~", "1")}))),
         ("a > bool 0", Binary(">", plain("a"), Literal(0), as_bool=True)),

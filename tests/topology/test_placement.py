@@ -71,6 +71,19 @@ def test_best_and_worst_are_those_of_brute_force(topology, data):
 
 
 @given(hosts(known=True), st.data())
+def test_the_widest_set_has_the_fastest_mean_pair(topology, data):
+    everyone = tuple(device.name for device in topology.gpus)
+    if len(everyone) < 2:
+        return
+    pool = tuple(sorted(data.draw(st.sets(st.sampled_from(everyone), min_size=2))))
+    gpus = data.draw(st.sets(st.sampled_from(pool), min_size=2))
+    found = Placements().widest(topology, gpus, among=pool)
+    sums = [rank_by_hand(topology, each)[2] for each in combinations(pool, len(gpus))]
+    pairs = len(gpus) * (len(gpus) - 1) / 2
+    assert found.mean == pytest.approx(max(sums) / pairs)
+
+
+@given(hosts(known=True), st.data())
 def test_every_set_stands_between_the_worst_and_the_best(topology, data):
     everyone = tuple(device.name for device in topology.gpus)
     gpus = data.draw(st.sets(st.sampled_from(everyone), min_size=2)) if len(everyone) > 1 else None

@@ -16,6 +16,7 @@ from seedance_obs.web.app import create_app
 from seedance_obs.web.numerals import decimals_for, fixed
 from seedance_obs.web.usage import QueryEngine, Window, read_usage
 
+pytestmark = pytest.mark.long
 NOW = hand_made_fleet.NOW
 expect.set_options(timeout=20_000)  # a busy machine is not a broken page
 TOP_ENERGY = ".tenants .ag-center-cols-container [row-index='0'] [col-id=energy]"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from seedance_obs.sources.sim.machine import Machine
+from seedance_obs.sources.sim.machine import HiddenSwitches, Machine, NvSwitch
 
 REMOTE_GPU, REMOTE_SWITCH = 0, 2  # nvmlIntNvLinkDeviceType_t
 
@@ -21,7 +22,7 @@ class LinkEnd:
 
 def links_of(machine: Machine, gpu: int) -> tuple[LinkEnd, ...]:
     """The wired links of a GPU in link order; links past the end of this list are inactive."""
-    return (*_direct(machine, gpu), *_switched(machine, gpu))
+    return (*_direct(machine, gpu), *_switched(machine.nvswitches, machine.hidden_switches, gpu))
 
 
 def _direct(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
@@ -35,16 +36,19 @@ def _direct(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
             used[end] += bundle.links
 
 
-def _switched(machine: Machine, gpu: int) -> Iterator[LinkEnd]:
-    for place, switch in enumerate(machine.nvswitches):
+@lru_cache
+def _switched(
+    switches: tuple[NvSwitch, ...], hidden: HiddenSwitches | None, gpu: int
+) -> tuple[LinkEnd, ...]:
+    ends = []
+    for place, switch in enumerate(switches):
         if switch.gpus and gpu not in switch.gpus:
             continue
         for port in range(gpu * switch.links, (gpu + 1) * switch.links):
-            yield LinkEnd(REMOTE_SWITCH, switch.device.pci, port=port, switch=place)
-    if machine.hidden_switches is not None:
-        yield from [LinkEnd(machine.hidden_switches.remote_type, None)] * (
-            machine.hidden_switches.links
-        )
+            ends.append(LinkEnd(REMOTE_SWITCH, switch.device.pci, port=port, switch=place))
+    if hidden is not None:
+        ends += [LinkEnd(hidden.remote_type, None)] * hidden.links
+    return tuple(ends)
 
 
 def active_end(machine: Machine, gpu: int, link: int, t: float) -> LinkEnd | None:

@@ -107,9 +107,13 @@ def _within_run(workload: Workload, rank: int, seconds: float, rate: Rate) -> fl
 
 
 def _from_cycle_start(workload: Workload, seconds: float, rate: Rate) -> float:
+    if not seconds:
+        return 0.0
     cycles, rest = divmod(seconds, _period(workload))
     total = 0.0
     for length, activity in workload.phases:
+        if rest <= 0.0 and not cycles:
+            break
         total += rate(activity) * (cycles * length + min(max(rest, 0.0), length))
         rest -= length
     return total

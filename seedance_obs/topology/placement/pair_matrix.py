@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from math import fsum
 
 from seedance_obs.topology.bandwidth import Basis, LinkRate, PathModel, port_rate
 from seedance_obs.topology.distance import worst_class
@@ -140,7 +141,7 @@ class PairMatrix:
         return Placement(
             gpus=tuple(self.facts.gpus[place] for place in inside),
             bottleneck=lost or min(rates),
-            mean=lost or sum(rates) / len(rates),
+            mean=lost or fsum(rates) / len(rates),
             worst_class=worst_class(pair.link_class for pair in pairs),
             numa_spread=UNKNOWN if near & 1 else self.spread(near),
             pairs=pairs,

@@ -9,7 +9,13 @@ from seedance_obs.errors import UsageError
 from seedance_obs.topology.bandwidth import LinkRate, port_rate
 from seedance_obs.topology.model import UNKNOWN, Absent, Topology
 from seedance_obs.topology.placement.pair_matrix import PairMatrix, Placement, host_facts
-from seedance_obs.topology.placement.set_search import Found, best_first, search, worst_first
+from seedance_obs.topology.placement.set_search import (
+    Found,
+    best_first,
+    search,
+    widest,
+    worst_first,
+)
 
 HOSTS_KEPT = 64
 SEARCHES_KEPT = 1024
@@ -62,6 +68,7 @@ class Placements:
         self._seen: dict[int, tuple[ReferenceType[Topology], PairMatrix]] = {}
         self._matrix = lru_cache(maxsize=HOSTS_KEPT)(PairMatrix)
         self._search = lru_cache(maxsize=SEARCHES_KEPT)(_answer)
+        self._widest = lru_cache(maxsize=SEARCHES_KEPT)(widest)
 
     def gpus(self, topology: Topology) -> tuple[str, ...]:
         """The GPUs that can be placed on, in the order that answers are given in."""
@@ -111,6 +118,19 @@ class Placements:
             actual, extremes, _regret(actual, extremes.best), _percentile(actual, found)
         )
 
+    def widest(self, topology: Topology, gpus: Iterable[str], *, among: Iterable[str]) -> Placement:
+        """The set of as many GPUs, among some, whose mean pair is the fastest.
+
+        It may be another one than the best of `extremes`, which goes by the slowest pair. Never
+        worse than the given set, also where not all sets were looked at.
+        """
+        matrix = self.matrix(topology)
+        places = _places(matrix, gpus, "a set")
+        pool = _places(matrix, {*gpus, *among}, "the GPUs to choose from")
+        actual = matrix.placement(places)
+        best = matrix.placement(self._widest(matrix, pool, len(places)))
+        return max(actual, best, key=_mean)
+
     def matrix(self, topology: Topology) -> PairMatrix:
         """The pairs of a topology, prepared once."""
         seen = self._seen.get(id(topology))
@@ -145,6 +165,10 @@ def _places(matrix: PairMatrix, gpus: Iterable[str], what: str) -> tuple[int, ..
     if not wanted:
         raise UsageError(f"{what} must name at least one GPU")
     return tuple(sorted(matrix.position[name] for name in wanted))
+
+
+def _mean(placement: Placement) -> float:
+    return -1.0 if isinstance(placement.mean, Absent) else placement.mean
 
 
 def _regret(actual: Placement, best: Placement) -> float | Absent:

@@ -68,6 +68,19 @@ def worst_first(rank: Rank) -> Rank:
     return -unknown, -low, -total, spread
 
 
+def widest(matrix: PairMatrix, places: Sequence[int], size: int) -> Places:
+    """The set whose pairs carry the most together, after those with fewer unknown pairs.
+
+    Exact where all sets are looked at, as `search` does.
+    """
+
+    def worth(members: Places) -> tuple[int]:
+        return (sum(matrix.sums[one][other] for one, other in combinations(members, 2)),)
+
+    find = every if exhaustible(len(places), size) else grow
+    return find(places, size, worth)
+
+
 def every(places: Sequence[int], size: int, worth: Worth) -> Places:
     """The set of greatest worth among all; the lowest positions among equals."""
     return max(combinations(sorted(places), size), key=worth)

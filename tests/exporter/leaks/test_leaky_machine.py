@@ -11,6 +11,7 @@ from seedance_obs.sources.sim.pods import pod_uid
 from seedance_obs.sources.sim.suspects import Suspect, suspects
 from tests.attribution.simulated_node import simulated_node
 
+pytestmark = pytest.mark.long
 MACHINE = load_machine("leaky")
 STEP, CHECK, LAST = 15, 300, 7200
 # For how long each kind must have been so before it is told, and by when it must be told. Growth

@@ -23,6 +23,7 @@ from seedance_obs.sources.process_probe import ProcessProbe
 from tests.leaks.machine_scenes import BEGINS_AT_S, SCENES, scenes
 from tests.leaks.puppet import puppet
 
+pytestmark = pytest.mark.long
 PROBE, HOURS = 15, 2.25
 UNIX = 1_700_000_000.0
 

@@ -1,0 +1,1 @@
+"""What is wrong with a Grafana dashboard, whoever made it: read from its JSON alone."""

@@ -1,0 +1,119 @@
+"""NVLink domains: what each has, and the nodes of one that spans several, such as a rack's."""
+
+from collections.abc import Sequence
+
+from seedance_obs.dashboards import theme
+from seedance_obs.dashboards.queries import gpu_time, node_graph
+from seedance_obs.dashboards.queries.scope import BY_NODE, FIRING, FLEET, SAME_GPU, SAME_NODE
+from seedance_obs.dashboards.queries.shape import columns, joined, with_label
+
+MOST_ROWS = 100
+DOMAIN = "cluster, nvlink_domain"
+HOST = "cluster, instance, nvlink_domain"
+COUNTED = ("expected", "seen")
+IN_DOMAIN = f'{FLEET},nvlink_domain!=""'
+
+
+def _gpus(scope: str) -> str:
+    return f"max by ({HOST}, gpu_uuid) (seedance_gpu_info{{{scope}}})"
+
+
+def _links_up(scope: str) -> str:
+    active = f"seedance_gpu_nvlinks_active{{{scope}}}"
+    return f"{active} / (seedance_gpu_nvlinks_expected{{{scope}}} > 0)"
+
+
+def _domains() -> str:
+    """The domains with alerts first, then those with NVLinks down."""
+    gpus = f"count by ({DOMAIN}) ({_gpus(IN_DOMAIN)})"
+    nodes = f"count by ({HOST}) ({_gpus(IN_DOMAIN)})"
+    free = f"seedance_gpu_free_ratio{{{IN_DOMAIN}}}"
+    active = f"{gpu_time.seconds(FLEET, 'active')} * {SAME_GPU} group_left (nvlink_domain) "
+    firing = f"0 * {nodes} + {SAME_NODE} group_left () sum {BY_NODE} ({FIRING})"
+    alerts = f"(sum by ({DOMAIN}) ({firing}) or 0 * {gpus})"
+    links_up = f"min by ({DOMAIN}) ({_links_up(IN_DOMAIN)})"
+    found = columns(
+        alerts=alerts,
+        gpus=gpus,
+        nodes=f"count by ({DOMAIN}) ({nodes})",
+        busy=f"sum by ({DOMAIN}) ({active}{_gpus(IN_DOMAIN)})",
+        held=f"sum by ({DOMAIN}) (1 - {free})",
+        free=f"sum by ({DOMAIN}) ({free})",
+        power=f"sum by ({DOMAIN}) (seedance_gpu_power_watts{{{IN_DOMAIN}}})",
+        links_up=links_up,
+    )
+    worst = f"topk({MOST_ROWS}, {alerts} + (1 - {links_up}) or {alerts})"
+    return f"{found}\nand on ({DOMAIN}) {worst}"
+
+
+CHOSEN = f'{IN_DOMAIN},nvlink_domain=~"$domain"'
+# Nodes stand left and right of the fabric, by the last digit of their names.
+COLUMNS = {"fabric": 0, "left": -450, "right": 450}
+SIDES = {"left": "=~", "right": "!~"}
+MEMBERS = f"seedance_gpu_info{{{CHOSEN}}}"
+HOSTS = f"count by ({HOST}) ({MEMBERS})"
+FABRIC = with_label(f"count by ({DOMAIN}) ({MEMBERS})", "kind", "fabric")
+SPANNING = f"on ({DOMAIN}) (count by ({DOMAIN}) ({HOSTS}) > 1)"
+RADIUS = 28
+
+
+def _nodes(kinds: Sequence[str]) -> str:
+    found = [FABRIC] if "fabric" in kinds else []
+    for side in (kind for kind in kinds if kind in SIDES):
+        members = f'seedance_gpu_info{{{CHOSEN},instance{SIDES[side]}".*[02468]"}}'
+        found.append(with_label(f"count by ({HOST}) ({members})", "kind", side))
+    return "\nor ".join(found)
+
+
+def _graph_nodes() -> str:
+    """The node frame: a node's GPUs as shares of those that it has or should have."""
+    expected, seen = (f"sum {BY_NODE} (seedance_gpus_{each}{{{FLEET}}})" for each in COUNTED)
+    missing = f"0 * {HOSTS} + {SAME_NODE} group_left () clamp_min({expected} - {seen}, 0)"
+    lost = f"(({missing}) / ({HOSTS} + {missing}))"
+    seconds = f"{gpu_time.seconds(FLEET)} * {SAME_GPU} group_left (nvlink_domain) {_gpus(CHOSEN)}"
+    seconds = f"sum by ({HOST}, state) ({seconds})"
+    found = columns(
+        mainstat=f"100 * avg by ({HOST}) (seedance_gpu_utilization_ratio{{{CHOSEN}}})",
+        secondarystat=f"sum by ({HOST}) (seedance_gpu_power_watts{{{CHOSEN}}})",
+        arc__unknown=f"1 - {lost} unless sum by ({HOST}) ({seconds}) > 0",
+        arc__missing=lost,
+        arc__plain=f"0 * {FABRIC} + 1",
+        noderadius=f"0 * ({_nodes(list(COLUMNS))}) + {RADIUS}",
+        **node_graph.places(COLUMNS, _nodes),
+    )
+    ring = f"({gpu_time.ring(seconds, HOST)}) * on ({HOST}) group_left () (1 - {lost})"
+    expr = f"(({ring}\nor {found})\nand {SPANNING})"
+    expr = joined(expr, "id", "/", "cluster", "nvlink_domain", "instance")
+    expr = joined(expr, "title", "", "instance")
+    return with_label(expr, "title", "NVLink fabric", "kind", "fabric")
+
+
+def _graph_edges() -> str:
+    """The edge frame: the NVLinks of each node's GPUs to the fabric, together."""
+    mean, capacity = (
+        f'seedance_gpu_link_{each}_bytes_per_second{{{CHOSEN},medium="nvlink"}}'
+        for each in ("mean", "capacity")
+    )
+    load = f"max by ({HOST}) ({mean} / ignoring (direction) group_left () ({capacity} > 0))"
+    colors = node_graph.colored(
+        HOSTS,
+        HOST,
+        load=load,
+        wrong=f"min by ({HOST}) ({_links_up(CHOSEN)}) < 1",
+        classes={"": theme.NVLINK},
+    )
+    wide = f"({node_graph.thickness(f'sum by ({HOST}) ({capacity})')} or 0 * {HOSTS} + 1)"
+    found = columns(
+        thickness=f"{wide} * on ({HOST}) group_left (color) {colors}",
+        mainstat=f"round(100 * {load})",
+        secondarystat=f"sum by ({HOST}) (seedance_gpu_nvlinks_active{{{CHOSEN}}})",
+    )
+    expr = f"({found}\nand on ({HOST}) {HOSTS}\nand {SPANNING})"
+    expr = joined(expr, "source", "/", "cluster", "nvlink_domain", "instance")
+    expr = with_label(expr, "target", "$1/", "source", "(.*)/.*")
+    return joined(expr, "id", "~", "source", "target")
+
+
+DOMAINS = _domains()
+GRAPH_NODES = _graph_nodes()
+GRAPH_EDGES = _graph_edges()
