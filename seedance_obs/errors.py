@@ -21,3 +21,7 @@ class SourceUnavailableError(SeedanceError):
     """A driver, page, file system or server did not answer."""
 
     exit_code = 3
+
+
+class DriverReleasedError(SourceUnavailableError):
+    """The driver is not asked, because an operator wants to reload it or to reset GPUs."""

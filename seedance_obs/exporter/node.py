@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from seedance_obs.config import NodeSettings
-from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.errors import DriverReleasedError, SourceUnavailableError
 from seedance_obs.exporter.bandwidth.watch import BandwidthWatch
 from seedance_obs.exporter.books.opening import open_attribution
 from seedance_obs.exporter.fragmentation.watch import FragmentationWatch
@@ -23,6 +23,7 @@ from seedance_obs.exporter.memory import COUNTER_PATIENCE_SECONDS, BoardMemory
 from seedance_obs.exporter.placement import PlacementWatch
 from seedance_obs.exporter.view import LocatedGpu, NodeView, SourceState, gpu_labels
 from seedance_obs.exporter.xid_counts import XidCounts
+from seedance_obs.exporter.xid_times import XidTimes
 from seedance_obs.layout import HostLayout
 from seedance_obs.merge import MergedGpu, merge
 from seedance_obs.sources.readings import SourceSnapshot
@@ -83,6 +84,7 @@ class Node:
         self._fragmentation = FragmentationWatch(settings, kubelet="podresources" in self.sources)
         self._placement = PlacementWatch()
         self._xids = XidCounts()
+        self._xid_times = XidTimes()
         self._lock = threading.Lock()
         self._latest: dict[str, SourceSnapshot] = {}
         self._states: dict[str, SourceState] = {}
@@ -101,6 +103,10 @@ class Node:
         snapshot, fault = None, ""
         try:
             snapshot = source.read()
+        except DriverReleasedError as error:
+            fault = str(error)
+            with self._lock:
+                self._xid_times.forget()
         except SourceUnavailableError as error:
             fault = str(error)
         except Exception as error:
@@ -124,6 +130,7 @@ class Node:
             if snapshot is not None:
                 self._latest[name] = snapshot
                 self._xids.add(name, snapshot.xids)
+                self._xid_times.note(snapshot.xids, snapshot.taken_at)
                 for reason, count in snapshot.dropped.items():
                     self._dropped[name, reason] += count
 
@@ -162,8 +169,11 @@ class Node:
                 gpus, topology, self._attribution.seats, self._attribution.occupancies, now
             )
         states |= self._file_system_states()
+        actions = {gpu.merged.uuid: gpu.merged.value("recovery_action") for gpu in gpus}
         with self._lock:
             xid_errors = self._xids.totals(self._labels_of)
+            self._xid_times.settle(actions, now)
+            xid_times = self._xid_times.last(self._labels_of)
         self.view = NodeView(
             node_name=self.view.node_name,
             started_at=self._started_at,
@@ -176,6 +186,7 @@ class Node:
             versions={k: v for each in reversed(snapshots) for k, v in each.versions.items()},
             dropped=dropped,
             xid_errors=xid_errors,
+            xid_times=xid_times,
             attribution=attribution,
             leaks=self._leaks.view if self._leaks is not None else None,
             bandwidth=self._bandwidth.view if self._bandwidth is not None else None,

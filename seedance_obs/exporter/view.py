@@ -278,6 +278,8 @@ class NodeView:
     versions: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[tuple[str, str], int] = field(default_factory=dict)
     xid_errors: Mapping[tuple[tuple[str, ...], int], int] = field(default_factory=dict)
+    # By the monotonic clock, as `taken_at` of the sources.
+    xid_times: Mapping[tuple[tuple[str, ...], int], float] = field(default_factory=dict)
     attribution: AttributionView = field(default_factory=AttributionView)
     leaks: LeakView | None = None  # None where nothing is probed
     fragmentation: FragmentationView | None = None  # None before the first, and while it fails

@@ -12,7 +12,8 @@ with gpud's and NVSentinel's tables read beside it. NVIDIA, gpud and AWS disagre
 - `memory`: an error the GPU could not contain or repair; reset or replace it
 - `driver`: firmware or driver stopped answering; the GPU is unusable until it is reset
 - `bus`: the GPU left the PCI bus; the machine must be restarted
-- `unclassified`: not in this table
+- `unclassified`: not in this table, as the catalog does not know it or names no action for it:
+  154 says that the recovery action has changed, be it to none, 167 to 172 only what happened
 """
 
 UNCLASSIFIED = "unclassified"
@@ -23,9 +24,9 @@ CODES: dict[str, tuple[int, ...]] = {
     "consequence": (45,),
     "engine": (8, 39, 40, 41, 44, 68, 70, 71, 72),
     "nvlink": (74, 121, 136, 144, 145, 146, 147, 148, 149, 150, 155),
-    "memory": (48, 64, 95, 140, 156, 168, 171, 172),
-    "driver": (46, 62, 109, 110, 119, 120, 143, 151, 154, 158),
-    "bus": (79, 167),
+    "memory": (48, 64, 95, 140, 156),
+    "driver": (46, 62, 109, 110, 119, 120, 143, 151, 158),
+    "bus": (79,),
 }
 
 SEVERITY: dict[str, str] = {

@@ -6,7 +6,7 @@ of lasts 1/factor of one. That is a change of unit and nothing else:
 - a duration (a range, an offset, `for`, `interval`, what Alertmanager waits) is divided by it;
 - what PromQL gives per second (`rate`, `irate`, `deriv`) is divided by it, since the counters run
   that much faster, and `increase` stays what it is;
-- the clock (`time()`) is what the nodes' clocks show at that moment.
+- the clock (`time()`, `timestamp(...)`) is what the nodes' clocks show at that moment.
 
 Thresholds, labels, aggregations and comparisons stay as they are shipped, so the rules see what
 they would see of a fleet that is watched for `factor` times as long.
@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 PER_SECOND = ("rate", "irate", "deriv")
-UNKNOWN = ("predict_linear", "holt_winters", "timestamp", "hour", "minute", "day_of_week", "month")
+UNKNOWN = ("predict_linear", "holt_winters", "hour", "minute", "day_of_week", "month")
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ class Pace:
             if call and text == "time":
                 yield f"({self.factor} * time() + {self.nodes_at_zero!r})"
                 at = _end_of_call(found, at)
+            elif call and text == "timestamp":
+                end = _end_of_call(found, at)
+                inner = "".join(self._pieces(found[at + 1 : end]))
+                yield f"({self.factor} * {text}{inner} + {self.nodes_at_zero!r})"
+                at = end
             elif call and text in PER_SECOND:
                 end = _end_of_call(found, at)
                 inner = "".join(self._pieces(found[at + 1 : end]))

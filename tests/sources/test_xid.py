@@ -22,6 +22,9 @@ from seedance_obs.sources import xid
         (95, "memory", "critical"),
         (119, "driver", "critical"),
         (145, "nvlink", "warning"),
+        (154, "unclassified", "warning"),  # says "see action", be it none
+        (167, "unclassified", "warning"),  # no action is named
+        (171, "unclassified", "warning"),  # a detail of 48, which pages
         (4242, "unclassified", "warning"),
         (0, "unclassified", "warning"),
         (-1, "unclassified", "warning"),

@@ -176,7 +176,7 @@ MIG_ROWS = (
 class GpuCollector:
     """The measured series of every GPU the sources see."""
 
-    def collect(self, view: NodeView, _now: float) -> Iterator[Metric]:
+    def collect(self, view: NodeView, now: float) -> Iterator[Metric]:
         """The families of one scrape; a quantity nobody reads has no sample."""
         families: dict[str, Family] = {}
         for row in ROWS:
@@ -196,6 +196,7 @@ class GpuCollector:
         yield _clocks_events(view)
         yield _recovery_actions(view)
         yield _xid_errors(view)
+        yield _xid_ages(view, now)
 
 
 def _add(family: Family, row: Row, labels: tuple[str, ...], value: float) -> None:
@@ -240,4 +241,17 @@ def _xid_errors(view: NodeView) -> Metric:
     )
     for (labels, code), count in view.xid_errors.items():
         family.add_metric([*labels, str(code), classify(code)], count)
+    return family
+
+
+def _xid_ages(view: NodeView, now: float) -> Metric:
+    family = GaugeMetricFamily(
+        "seedance_gpu_xid_age_seconds",
+        "Seconds since the last XID error by code and class, of those since this exporter started; "
+        "gone after 15 minutes or more as soon as the driver says that it wants nothing done to "
+        "the GPU, and when the driver is let go of.",
+        labels=[*GPU_LABELS, "xid", "class"],
+    )
+    for (labels, code), at in view.xid_times.items():
+        family.add_metric([*labels, str(code), classify(code)], now - at)
     return family

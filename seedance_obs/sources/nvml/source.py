@@ -8,7 +8,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from seedance_obs.errors import SourceUnavailableError
+from seedance_obs.errors import DriverReleasedError, SourceUnavailableError
 from seedance_obs.processes import kill_process, python_command, python_environment
 from seedance_obs.sources.readings import SourceSnapshot
 
@@ -66,7 +66,7 @@ class NvmlSource:
         if self._release_file is not None and self._release_file.exists():
             self.close()
             self._failures, self._not_before = 0, 0.0
-            raise SourceUnavailableError(
+            raise DriverReleasedError(
                 f"NVML is released: remove {self._release_file} to read the driver again"
             )
         if self._monotonic() < self._not_before:
