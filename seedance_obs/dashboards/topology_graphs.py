@@ -59,8 +59,8 @@ WIRING = Panel(
     "ring of a GPU: what its time of the last minutes went to, slices of MIG boards too; inside, "
     "utilisation and power. A lost GPU keeps its place, with a warning sign. In others: load of "
     f"what leads to them. {EDGES} Grey, green, teal: PCIe, NVLink, C2C of unknown load. Dashed: "
-    "PCIe. The thicker, the more it carries. Of NVLinks only a GPU's total is known: at each of its "
-    "links, the total of the less loaded end.",
+    "PCIe. The thicker, the more it carries. Of NVLinks only a GPU's total is known: at each of "
+    "its links, the total of the less loaded end.",
     (Query(wiring.DEVICES, ref_id="nodes"), Query(wiring_links.EDGES, ref_id="edges")),
     theme.UTILIZATION_PERCENT,
     TALL,

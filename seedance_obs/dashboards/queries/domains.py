@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from seedance_obs.dashboards import theme
 from seedance_obs.dashboards.queries import gpu_time, node_graph
-from seedance_obs.dashboards.queries.scope import BY_NODE, FIRING, FLEET, SAME_GPU, SAME_NODE
+from seedance_obs.dashboards.queries.scope import (
+    BY_NODE,
+    FIRING,
+    FLEET,
+    RECORDED,
+    SAME_GPU,
+    SAME_NODE,
+)
 from seedance_obs.dashboards.queries.shape import columns, joined, with_label
 
 MOST_ROWS = 100
@@ -13,42 +20,38 @@ HOST = "cluster, instance, nvlink_domain"
 IN_DOMAIN = f'{FLEET},nvlink_domain!=""'
 
 
-def _gpus(scope: str) -> str:
-    return f"max by ({HOST}, gpu_uuid) (seedance_gpu_info{{{scope}}})"
-
-
 def _links_up(scope: str) -> str:
     active = f"seedance_gpu_nvlinks_active{{{scope}}}"
     return f"{active} / (seedance_gpu_nvlinks_expected{{{scope}}} > 0)"
 
 
 def _domains() -> str:
-    """The domains with alerts first, then those with NVLinks down."""
-    gpus = f"count by ({DOMAIN}) ({_gpus(IN_DOMAIN)})"
-    nodes = f"count by ({HOST}) ({_gpus(IN_DOMAIN)})"
+    """The domains whose nodes have most alerts: also of NVLinks that are down."""
+    members = f"seedance_gpu_info{{{IN_DOMAIN}}}"
+    gpus, nodes = (f"count by ({each}) ({members})" for each in (DOMAIN, HOST))
     free = f"seedance_gpu_free_ratio{{{IN_DOMAIN}}}"
     active = f"{gpu_time.seconds(FLEET, 'active')} * {SAME_GPU} group_left (nvlink_domain) "
     firing = f"0 * {nodes} + {SAME_NODE} group_left () sum {BY_NODE} ({FIRING})"
     alerts = f"(sum by ({DOMAIN}) ({firing}) or 0 * {gpus})"
-    links_up = f"min by ({DOMAIN}) ({_links_up(IN_DOMAIN)})"
     found = columns(
         alerts=alerts,
         gpus=gpus,
         nodes=f"count by ({DOMAIN}) ({nodes})",
-        busy=f"sum by ({DOMAIN}) ({active}{_gpus(IN_DOMAIN)})",
+        busy=f"sum by ({DOMAIN}) ({active}{members})",
         held=f"sum by ({DOMAIN}) (1 - {free})",
         free=f"sum by ({DOMAIN}) ({free})",
         power=f"sum by ({DOMAIN}) (seedance_gpu_power_watts{{{IN_DOMAIN}}})",
-        links_up=links_up,
+        links_up=f"min by ({DOMAIN}) ({_links_up(IN_DOMAIN)})",
     )
-    worst = f"topk({MOST_ROWS}, {alerts} + (1 - {links_up}) or {alerts})"
-    return f"{found}\nand on ({DOMAIN}) {worst}"
+    return f"{found}\nand on ({DOMAIN}) topk({MOST_ROWS}, {alerts})"
 
 
 CHOSEN = f'{IN_DOMAIN},nvlink_domain=~"$domain"'
 # Nodes stand left and right of the fabric, by the last digit of their names.
 COLUMNS = {"fabric": 0, "left": -450, "right": 450}
 LEFT = ".*[02468]"
+# By node, as all GPUs of a node are in one domain where that spans nodes.
+GPU_SECONDS = f"node_tenant:seedance_gpu_seconds:rate5m{{{RECORDED}}}"
 MEMBERS = f"seedance_gpu_info{{{CHOSEN}}}"
 HOSTS = f"count by ({HOST}) ({MEMBERS})"
 FABRIC = with_label(f"count by ({DOMAIN}) ({MEMBERS})", "kind", "fabric")
@@ -71,8 +74,8 @@ def _graph_nodes() -> str:
     """The node frame: a node's GPUs as shares of those that it has or should have."""
     seen = f"clamp_max(seedance_gpus_seen{{{FLEET}}} / (seedance_gpus_expected{{{FLEET}}} > 0), 1)"
     seen = f"{SAME_NODE} group_left () {seen}"
-    seconds = f"{gpu_time.seconds(FLEET)} * {SAME_GPU} group_left (nvlink_domain) {_gpus(CHOSEN)}"
-    seconds = f"sum by ({HOST}, state) ({seconds})"
+    seconds = f"sum by (cluster, instance, state) ({GPU_SECONDS})"
+    seconds = f"({seconds} * {SAME_NODE} group_left (nvlink_domain) (0 * {HOSTS} + 1))"
     found = columns(
         mainstat=f"100 * avg by ({HOST}) (seedance_gpu_utilization_ratio{{{CHOSEN}}})",
         secondarystat=f"sum by ({HOST}) (seedance_gpu_power_watts{{{CHOSEN}}})",
