@@ -4,6 +4,7 @@ from seedance_obs.dashboards import links, overrides, panels, theme, transformat
 from seedance_obs.dashboards.panels import Panel, Query
 from seedance_obs.dashboards.queries import domains, wiring, wiring_links
 from seedance_obs.dashboards.queries.link_matrix import LINK_CLASSES
+from seedance_obs.dashboards.queries.node_graph import HEIGHT
 from seedance_obs.dashboards.queries.pair_cost import ONE, OTHER
 from seedance_obs.dashboards.variables import ONE_DOMAIN
 
@@ -14,7 +15,6 @@ ARCS = {
     "arc__idle": ("free", theme.IDLE),
     "arc__unknown": ("unknown", theme.UNKNOWN),
     "arc__missing": ("missing", theme.MISSING),
-    "arc__load": ("load of what leads to it", theme.LINK_LOAD.color),
     "arc__plain": ("no GPU", theme.PLAIN),
 }
 CALLED: theme.JsonObject = {
@@ -47,8 +47,8 @@ TO_DOMAIN = links.to(
 PLACED = (
     *transformations.rows("nodes"),
     *transformations.rows("edges"),
-    *transformations.spread("nodes"),
-    transformations.called(CALLED, hidden="row slot offset top square bend aside left"),
+    *transformations.spread("nodes", HEIGHT),
+    transformations.called(CALLED, hidden="row shift place slot down square bend aside left"),
     transformations.ANSWERED,
 )
 
@@ -57,10 +57,10 @@ WIRING = Panel(
     "Where does every GPU sit on $node?",
     "From left to right: host, PCI roots, PCIe switches, network adapters, GPUs, NVSwitches. The "
     "ring of a GPU: what its time of the last minutes went to, slices of MIG boards too; inside, "
-    "utilisation and power. A lost GPU keeps its place, with a warning sign. Others: load of what "
-    f"leads to them. {EDGES} Grey, green, teal: PCIe, NVLink, C2C of unknown load. Dashed: PCIe. "
-    "The thicker, the more it carries. Of NVLinks only a GPU's total is known: at each of its "
-    "links, the total of the less loaded end.",
+    "utilisation and power. A lost GPU keeps its place, with a warning sign. In others: load of "
+    f"what leads to them. {EDGES} Grey, green, teal: PCIe, NVLink, C2C of unknown load. Dashed: "
+    "PCIe. The thicker, the more it carries. Of NVLinks only a GPU's total is known: at each of "
+    "its links, the total of the less loaded end.",
     (Query(wiring.DEVICES, ref_id="nodes"), Query(wiring_links.EDGES, ref_id="edges")),
     theme.UTILIZATION_PERCENT,
     TALL,

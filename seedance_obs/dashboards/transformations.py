@@ -51,24 +51,25 @@ def in_order(shown: str, *, hidden: str) -> JsonObject:
 ANSWERED: JsonObject = {"id": "filterFieldsByName", "options": {"include": {"pattern": "/.+/"}}}
 
 
-def spread(ref_id: str, key: str = "kind") -> tuple[JsonObject, ...]:
+def spread(ref_id: str, height: int) -> tuple[JsonObject, ...]:
     """Nodes at the places that `queries.node_graph.places` gave them, which needs their rows.
 
-    Rows are sorted by `key` and, among those of one column, by id, so that nodes stay where they
+    Rows are sorted by kind and, among those of one kind, by id, so that nodes stay where they
     were from one answer to the next.
     """
     only: JsonObject = {"id": "byRefId", "options": f"/{ref_id}/"}
     steps: tuple[JsonObject, ...] = (
         {"alias": "row", "mode": "index"},
-        _arithmetic("row", "*", "slot", alias="offset"),
-        _arithmetic("offset", "+", "top", alias="fixedy"),
-        _arithmetic("fixedy", "*", "fixedy", alias="square"),
-        _arithmetic("square", "*", "bend", alias="aside"),
-        _arithmetic("left", "+", "aside", alias="fixedx"),
+        _arithmetic("row + shift", alias="place"),
+        _arithmetic("place * slot", alias="down"),
+        _arithmetic(f"down - {height // 2}", alias="fixedy"),
+        _arithmetic("fixedy * fixedy", alias="square"),
+        _arithmetic("square * bend", alias="aside"),
+        _arithmetic("left + aside", alias="fixedx"),
     )
     return (
         sorted_by("id"),
-        {**sorted_by(key), "filter": only},
+        {**sorted_by("kind"), "filter": only},
         *(_calculated(each, only) for each in steps),
     )
 
@@ -77,12 +78,9 @@ def _calculated(options: JsonObject, only: JsonObject) -> JsonObject:
     return {"id": "calculateField", "filter": only, "options": options}
 
 
-def _arithmetic(left: str, operator: str, right: str, *, alias: str) -> JsonObject:
-    operands: JsonObject = {
-        "left": {"matcher": {"id": "byName", "options": left}},
-        "operator": operator,
-        "right": {"matcher": {"id": "byName", "options": right}},
-    }
+def _arithmetic(formula: str, *, alias: str) -> JsonObject:
+    left, operator, right = formula.split()
+    operands: JsonObject = {"left": left, "operator": operator, "right": right}
     return {"alias": alias, "binary": operands, "mode": "binary"}
 
 

@@ -15,7 +15,13 @@ from tests.dashboards.every_panel import Drawn, Key, panels_of
 from tests.dashboards.fleets import CLUSTERS
 from tests.dashboards.grafana_queries import Window, interval_s, seconds
 from tests.dashboards.grafana_variables import ALL, filled, queried, values_of
-from tests.dashboards.graph_contract import graph
+from tests.dashboards.graph_contract import (
+    EDGE_NUMBERS,
+    EDGE_TEXTS,
+    NODE_NUMBERS,
+    NODE_TEXTS,
+    graph,
+)
 from tests.dashboards.history import History
 from tests.dashboards.panel_contracts import is_matrix
 
@@ -86,18 +92,19 @@ def _drawn(
 
 
 def test_a_node_graph_reads_names_that_no_transformation_only_displays() -> None:
+    read = NODE_TEXTS | NODE_NUMBERS | EDGE_TEXTS | EDGE_NUMBERS
     for panel in _panels("nodeGraph"):
         used = {each["id"] for each in panel["transformations"]}
         assert not used & {"renameByRegex", "groupBy"}
-        for each in panel["transformations"]:
-            for real in each.get("options", {}).get("renameByName", ()):
-                assert real.startswith(("arc__", "detail__", "mainstat", "secondarystat"))
+        for options in (each["options"] for each in panel["transformations"]):
+            assert not read & set(options.get("renameByName", {}).values())
+            assert "mode" not in options or options["mode"] == "columns" or options["alias"]
 
 
 def test_a_node_with_one_gpu_and_no_edge_is_drawn(
     drawn_panels: dict[Key, list[Drawn]],
 ) -> None:
-    graphs = _drawn(drawn_panels, kind="nodeGraph", fleet="one", title="sit on")
+    graphs = _drawn(drawn_panels, kind="nodeGraph", fleet="one", title="every GPU")
     assert graphs
     for each in graphs:
         assert each.frames

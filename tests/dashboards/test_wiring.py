@@ -274,7 +274,7 @@ def test_adapters_and_switches_show_the_load_of_what_leads_to_them(
         loaded = [each for each in nodes if each["kind"] == kind and each["mainstat"]]
         assert loaded
         for each in loaded:
-            assert each["arc__load"] == pytest.approx(each["mainstat"] / 100)
+            assert each["arc__plain"] == 1
             (uplink,) = [edge for edge in edges if edge["target"] == each["id"]]
             assert uplink["mainstat"] == round(each["mainstat"])
 

@@ -4,18 +4,20 @@ from collections.abc import Sequence
 
 from seedance_obs.dashboards import theme
 from seedance_obs.dashboards.queries import gpu_time, node_graph
-from seedance_obs.dashboards.queries.scope import BY_NODE, FIRING, FLEET, SAME_GPU, SAME_NODE
+from seedance_obs.dashboards.queries.scope import (
+    BY_NODE,
+    FIRING,
+    FLEET,
+    RECORDED,
+    SAME_GPU,
+    SAME_NODE,
+)
 from seedance_obs.dashboards.queries.shape import columns, joined, with_label
 
 MOST_ROWS = 100
 DOMAIN = "cluster, nvlink_domain"
 HOST = "cluster, instance, nvlink_domain"
-COUNTED = ("expected", "seen")
 IN_DOMAIN = f'{FLEET},nvlink_domain!=""'
-
-
-def _gpus(scope: str) -> str:
-    return f"max by ({HOST}, gpu_uuid) (seedance_gpu_info{{{scope}}})"
 
 
 def _links_up(scope: str) -> str:
@@ -24,32 +26,32 @@ def _links_up(scope: str) -> str:
 
 
 def _domains() -> str:
-    """The domains with alerts first, then those with NVLinks down."""
-    gpus = f"count by ({DOMAIN}) ({_gpus(IN_DOMAIN)})"
-    nodes = f"count by ({HOST}) ({_gpus(IN_DOMAIN)})"
+    """The domains whose nodes have most alerts: also of NVLinks that are down."""
+    members = f"seedance_gpu_info{{{IN_DOMAIN}}}"
+    gpus, nodes = (f"count by ({each}) ({members})" for each in (DOMAIN, HOST))
     free = f"seedance_gpu_free_ratio{{{IN_DOMAIN}}}"
     active = f"{gpu_time.seconds(FLEET, 'active')} * {SAME_GPU} group_left (nvlink_domain) "
     firing = f"0 * {nodes} + {SAME_NODE} group_left () sum {BY_NODE} ({FIRING})"
     alerts = f"(sum by ({DOMAIN}) ({firing}) or 0 * {gpus})"
-    links_up = f"min by ({DOMAIN}) ({_links_up(IN_DOMAIN)})"
     found = columns(
         alerts=alerts,
         gpus=gpus,
         nodes=f"count by ({DOMAIN}) ({nodes})",
-        busy=f"sum by ({DOMAIN}) ({active}{_gpus(IN_DOMAIN)})",
+        busy=f"sum by ({DOMAIN}) ({active}{members})",
         held=f"sum by ({DOMAIN}) (1 - {free})",
         free=f"sum by ({DOMAIN}) ({free})",
         power=f"sum by ({DOMAIN}) (seedance_gpu_power_watts{{{IN_DOMAIN}}})",
-        links_up=links_up,
+        links_up=f"min by ({DOMAIN}) ({_links_up(IN_DOMAIN)})",
     )
-    worst = f"topk({MOST_ROWS}, {alerts} + (1 - {links_up}) or {alerts})"
-    return f"{found}\nand on ({DOMAIN}) {worst}"
+    return f"{found}\nand on ({DOMAIN}) topk({MOST_ROWS}, {alerts})"
 
 
 CHOSEN = f'{IN_DOMAIN},nvlink_domain=~"$domain"'
 # Nodes stand left and right of the fabric, by the last digit of their names.
 COLUMNS = {"fabric": 0, "left": -450, "right": 450}
-SIDES = {"left": "=~", "right": "!~"}
+LEFT = ".*[02468]"
+# By node, as all GPUs of a node are in one domain where that spans nodes.
+GPU_SECONDS = f"node_tenant:seedance_gpu_seconds:rate5m{{{RECORDED}}}"
 MEMBERS = f"seedance_gpu_info{{{CHOSEN}}}"
 HOSTS = f"count by ({HOST}) ({MEMBERS})"
 FABRIC = with_label(f"count by ({DOMAIN}) ({MEMBERS})", "kind", "fabric")
@@ -58,30 +60,32 @@ RADIUS = 28
 
 
 def _nodes(kinds: Sequence[str]) -> str:
-    found = [FABRIC] if "fabric" in kinds else []
-    for side in (kind for kind in kinds if kind in SIDES):
-        members = f'seedance_gpu_info{{{CHOSEN},instance{SIDES[side]}".*[02468]"}}'
-        found.append(with_label(f"count by ({HOST}) ({members})", "kind", side))
-    return "\nor ".join(found)
+    """The fabric alone, with the nodes on its left, or with all."""
+    if "left" not in kinds:
+        return FABRIC
+    hosts = HOSTS
+    if "right" not in kinds:
+        hosts = f'count by ({HOST}) (seedance_gpu_info{{{CHOSEN},instance=~"{LEFT}"}})'
+    sided = with_label(with_label(hosts, "kind", "right"), "kind", "left", "instance", LEFT)
+    return f"{FABRIC} or {sided}"
 
 
 def _graph_nodes() -> str:
     """The node frame: a node's GPUs as shares of those that it has or should have."""
-    expected, seen = (f"sum {BY_NODE} (seedance_gpus_{each}{{{FLEET}}})" for each in COUNTED)
-    missing = f"0 * {HOSTS} + {SAME_NODE} group_left () clamp_min({expected} - {seen}, 0)"
-    lost = f"(({missing}) / ({HOSTS} + {missing}))"
-    seconds = f"{gpu_time.seconds(FLEET)} * {SAME_GPU} group_left (nvlink_domain) {_gpus(CHOSEN)}"
-    seconds = f"sum by ({HOST}, state) ({seconds})"
+    seen = f"clamp_max(seedance_gpus_seen{{{FLEET}}} / (seedance_gpus_expected{{{FLEET}}} > 0), 1)"
+    seen = f"{SAME_NODE} group_left () {seen}"
+    seconds = f"sum by (cluster, instance, state) ({GPU_SECONDS})"
+    seconds = f"({seconds} * {SAME_NODE} group_left (nvlink_domain) (0 * {HOSTS} + 1))"
     found = columns(
         mainstat=f"100 * avg by ({HOST}) (seedance_gpu_utilization_ratio{{{CHOSEN}}})",
         secondarystat=f"sum by ({HOST}) (seedance_gpu_power_watts{{{CHOSEN}}})",
-        arc__unknown=f"1 - {lost} unless sum by ({HOST}) ({seconds}) > 0",
-        arc__missing=lost,
+        arc__unknown=f"0 * {HOSTS} + {seen} unless sum by ({HOST}) ({seconds}) > 0",
+        arc__missing=f"0 * {HOSTS} + 1 - {seen}",
         arc__plain=f"0 * {FABRIC} + 1",
-        noderadius=f"0 * ({_nodes(list(COLUMNS))}) + {RADIUS}",
+        noderadius=f"{RADIUS} + 0 * ({HOSTS} or {FABRIC})",
         **node_graph.places(COLUMNS, _nodes),
     )
-    ring = f"({gpu_time.ring(seconds, HOST)}) * on ({HOST}) group_left () (1 - {lost})"
+    ring = f"({gpu_time.ring(seconds, HOST)}) * {seen}"
     expr = f"(({ring}\nor {found})\nand {SPANNING})"
     expr = joined(expr, "id", "/", "cluster", "nvlink_domain", "instance")
     expr = joined(expr, "title", "", "instance")

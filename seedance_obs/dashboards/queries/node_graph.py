@@ -14,33 +14,31 @@ HEIGHT = 740
 THINNEST_BYTES_PER_SECOND, THICKEST = 16e9, 6
 
 
-def places(
-    columns: Mapping[str, float], nodes: Callable[[Sequence[str]], str], key: str = "kind"
-) -> dict[str, str]:
+def places(columns: Mapping[str, float], nodes: Callable[[Sequence[str]], str]) -> dict[str, str]:
     """Cells that tell where nodes are: each column of them is spread over the height.
 
-    `columns` are the values of the label `key` with the column's distance from the middle, and
-    `nodes` gives the nodes of some of them. Prometheus cannot count its rows, so
-    `transformations.spread` multiplies a row's number by `slot` and adds `top`; where `bend` is
-    not 0, it bends the column.
+    `columns` are the values of the nodes' label `kind` with how far right of the middle they are,
+    and `nodes` gives the nodes of some kinds. PromQL cannot number its rows, so the last steps are
+    those of `transformations.spread`: a node's row, counted from the first of its column, times
+    `slot` is how far down it is; where `bend` is not 0, it bends the column.
     """
     order = sorted(columns)
-    x = "\nor\n".join(f"0 * ({nodes([name])}) + {columns[name]}" for name in order)
     every = nodes(order)
-    slot = f"{HEIGHT} / count by ({key}) ({every})"
-    top = f"(0.5 - ({_before(order, nodes, key)})) * on ({key}) ({slot}) - {HEIGHT / 2}"
-    at = f"0 * ({every}) + on ({key}) group_left ()"
-    cells = {"left": x, "slot": f"{at} ({slot})", "top": f"{at} ({top})"}
-    return {**cells, "bend": f"0 * ({every})"}
+    before = ["vector(0)"]
+    before += [f"(count({nodes(order[:at])}) or vector(0))" for at in range(1, len(order))]
+    first = dict(zip(order, before, strict=True))
+    right = {kind: f"vector({x})" for kind, x in columns.items()}
+    at = f"0 * ({every}) + on (kind) group_left ()"
+    return {
+        "left": f"{at} ({_by_kind(right)})",
+        "slot": f"{at} ({HEIGHT} / count by (kind) ({every}))",
+        "shift": f"0.5 + 0 * ({every}) - on (kind) group_left () ({_by_kind(first)})",
+        "bend": f"0 * ({every})",
+    }
 
 
-def _before(order: Sequence[str], nodes: Callable[[Sequence[str]], str], key: str) -> str:
-    """How many nodes are in the columns before each, as rows are sorted by `key`."""
-    counts = ["vector(0)"]
-    counts += [f"(count({nodes(order[:at])}) or vector(0))" for at in range(1, len(order))]
-    return " or ".join(
-        with_label(count, key, name) for name, count in zip(order, counts, strict=True)
-    )
+def _by_kind(numbers: Mapping[str, str]) -> str:
+    return " or ".join(with_label(number, "kind", kind) for kind, number in numbers.items())
 
 
 def thickness(bytes_per_second: str) -> str:

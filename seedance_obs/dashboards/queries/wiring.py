@@ -32,11 +32,12 @@ SAME_DEVICE = "on (cluster, instance, device)"
 
 UTILIZATION = f"seedance_gpu_utilization_ratio{{{CHOSEN}}}"
 POWER = f"seedance_gpu_power_watts{{{CHOSEN}}}"
+DEVICE = f"seedance_topology_device_info{{{CHOSEN}"
 # Disks stay out of the picture: they crowd it, and say nothing of where a GPU's work runs.
-DEVICE = f'seedance_topology_device_info{{{CHOSEN},kind!="nvme"'
+DRAWN = f'{DEVICE},kind!="nvme"}}'
 GPU = f'{DEVICE},kind="gpu",state="present"}}'
-OTHER = f'{DEVICE},kind!="gpu"}}'
-LOST = f'{DEVICE},state="missing"}}'
+OTHER = f'{DEVICE},kind!~"gpu|nvme"}}'
+LOST = f'{DEVICE},kind="gpu",state="missing"}}'
 
 # Label, text, and where: another label and its pattern. A later row wins.
 DEVICE_TEXTS = (
@@ -55,6 +56,8 @@ DEVICE_TEXTS = (
 
 
 def _nodes(kinds: Sequence[str]) -> str:
+    if len(kinds) == len(COLUMNS):
+        return DRAWN
     return f'{DEVICE},kind=~"{"|".join(kinds)}"}}'
 
 
@@ -88,9 +91,8 @@ def _devices() -> str:
         secondarystat=f"{GPU} * {SAME_GPU} group_left () {POWER}",
         arc__unknown=f"{GPU} unless {SAME_GPU} (sum by ({gpu_time.GPU}) ({seconds}) > 0)",
         arc__missing=LOST,
-        arc__load=f"clamp_max({load}, 1)",
-        arc__plain=f"1 - clamp_max({load}, 1) or 0 * {OTHER} + 1",
-        noderadius=f"0 * {_nodes(['gpu', 'host'])} + {GPU_RADIUS} or 0 * {OTHER} + {RADIUS}",
+        arc__plain=OTHER,
+        noderadius=f"{RADIUS} + 0 * {OTHER} or {GPU_RADIUS} + 0 * {GPU} or {GPU_RADIUS} * {LOST}",
         **_places(),
     )
     expr = joined(f"({ring}\nor {found})", "id", "/", "cluster", "instance", "device")

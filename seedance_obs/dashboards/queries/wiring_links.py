@@ -69,8 +69,10 @@ def _wrong() -> str:
     )
     told = f"seedance_gpu_pcie_link_degraded{{{CHOSEN}}} == 1"
     told = with_label(told, "target", "$1", "pci_bus_id", "(.+)")
-    told = f"max by ({EDGE}) ({_links(PCIE)}) and on (cluster, instance, target) {told}"
-    return f"({down}) or ({slow} and {_load()} >= {LOADED}) or ({told})"
+    loaded = with_label(f"{pcie_loads()} >= {LOADED}", "target", "$1", "device", "(.+)")
+    same = "on (cluster, instance, target)"
+    told = f"max by ({EDGE}) ({_links(PCIE)}) and {same} {told}"
+    return f"({down}) or (({slow}) and {same} {loaded}) or ({told})"
 
 
 def _edges() -> str:
