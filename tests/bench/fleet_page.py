@@ -24,6 +24,7 @@ FAULTS = frozenset(
     {
         "seedance_gpu_source_disagreement_ratio",
         "seedance_gpu_source_stuck",
+        "seedance_gpu_xid_age_seconds",
         "seedance_gpu_xid_errors_total",
     }
 )

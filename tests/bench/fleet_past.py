@@ -13,7 +13,14 @@ from seedance_obs.rules.rule_file import Rule
 from tests.bench.fleet_page import Fleet, PageSeries, labels_of_node
 
 BLOCK_SECONDS = 7200
-NOTHING_NEW = frozenset({"gpu:seedance_gpu_xid_errors:increase10m"})  # has no series until then
+# There only once something has happened, or the same at all times.
+WITHOUT_PAST = frozenset(
+    {
+        "gpu:seedance_gpu_lost_time_seconds:max",
+        "gpu:seedance_gpu_xid_time_seconds:max",
+        "seedance:threshold",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ def past_of_rules(
     reach: dict[str, float] = {}
     for each in (each for rule in rules for each in selectors(rule.tree)):
         seconds = each.offset + (each.range or 0)
-        if each.name in NOTHING_NEW:
+        if each.name in WITHOUT_PAST:
             continue
         if seconds > (0 if each.name in recorded else hour_seconds):
             reach[each.name] = max(seconds, reach.get(each.name, 0))

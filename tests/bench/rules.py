@@ -93,9 +93,9 @@ class Evaluations:
 
 
 def names_read(rules: Sequence[Rule]) -> set[str]:
-    """The series that rules read and none of them records."""
-    recorded = {rule.name for rule in rules if not rule.alert}
-    return {each.name for rule in rules for each in selectors(rule.tree)} - recorded
+    """The series that rules read, and that neither they nor their alerts write."""
+    written = {rule.name for rule in rules if not rule.alert} | {"ALERTS"}
+    return {each.name for rule in rules for each in selectors(rule.tree)} - written
 
 
 def page_of_rules(rules: Sequence[Rule], *, whole: bool) -> list[PageSeries]:

@@ -70,8 +70,9 @@ def test_what_rules_look_back_at_is_known_for_as_long(rules: list[Rule]) -> None
         )
     }
     day, three_days = 24 * 3600, 72 * 3600
-    assert past["up"].seconds == day
-    assert len(past["up"].series) == NODES
+    up = past["node:seedance_target_up:max5m"]
+    assert up.seconds == day
+    assert len(up.series) == NODES
     wasted = past["tenant:seedance_gpus_wasted:rate5m"]
     assert wasted.seconds == three_days
     assert [set(each.labels) for each in wasted.series] == [{"cluster", "tenant"}] * NODES * 3
