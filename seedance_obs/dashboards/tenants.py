@@ -225,8 +225,8 @@ TABLES = (
         WHOLE,
         transformations=(
             *transformations.rows("A"),
-            transformations.calculated("gpu_hours", "used_hours", "+", "wasted"),
-            transformations.calculated("used", "used_hours", "/", "gpu_hours"),
+            transformations.calculated("gpu_hours", "used_hours + wasted"),
+            transformations.calculated("used", "used_hours / gpu_hours"),
             transformations.in_order(
                 "tenant name kind state cluster instance gpus gpu_hours wasted used energy memory "
                 "link_class start seen workload",

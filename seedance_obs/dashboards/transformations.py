@@ -90,6 +90,6 @@ def called(names: JsonObject, *, hidden: str) -> JsonObject:
     return {"id": "organize", "options": {"excludeByName": without, "renameByName": names}}
 
 
-def calculated(name: str, left: str, operator: str, right: str) -> JsonObject:
-    """A column made of two others, under a name of its own."""
-    return {"id": "calculateField", "options": _arithmetic(left, operator, right, alias=name)}
+def calculated(name: str, formula: str) -> JsonObject:
+    """A column made of two others, such as `used + wasted`, under a name of its own."""
+    return {"id": "calculateField", "options": _arithmetic(formula, alias=name)}
