@@ -129,10 +129,21 @@ def _wait(prometheus: Prometheus, process: subprocess.Popen[bytes], log: Path) -
     """Until every GPU went twice through every rule, or a deadline far beyond the usual 5 s."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        if all(_twice(prometheus, series) == count for series, count in SETTLED.items()):
+        if _is_ready(prometheus) and all(
+            _twice(prometheus, series) == count for series, count in SETTLED.items()
+        ):
             return
         time.sleep(0.2)
     raise AssertionError(f"Prometheus did not become ready:\n{log.read_text()[-3000:]}")
+
+
+def _is_ready(prometheus: Prometheus) -> bool:
+    """Whether it has begun to answer queries: until then it refuses them."""
+    try:
+        with urllib.request.urlopen(f"{prometheus.url}/-/ready", timeout=10):
+            return True
+    except OSError:
+        return False
 
 
 def _twice(prometheus: Prometheus, series: str) -> int:

@@ -59,11 +59,17 @@ def read_on(source: NvmlSource) -> None:
 def test_snapshots_of_a_worker_have_flows(source_of):
     source = source_of("sim:h100-nvswitch@0", seconds=20.0)
     snapshots = [source.read()]
-    while not any(flow.source == "gpm" for flow in snapshots[-1].flows) and len(snapshots) < MANY:
+    gpus = {gpu.uuid for gpu in snapshots[0].gpus}
+    while len(snapshots) < MANY and gpus != {
+        flow.channel.device
+        for snapshot in snapshots
+        for flow in snapshot.flows
+        if flow.source == "gpm"
+    }:
         snapshots.append(source.read())
     flows = [flow for snapshot in snapshots for flow in snapshot.flows]
     assert {flow.channel.medium for flow in flows} == set(MEDIA) - {"network"}
-    assert {flow.channel.device for flow in flows} == {gpu.uuid for gpu in snapshots[0].gpus}
+    assert {flow.channel.device for flow in flows} == gpus
     assert all(window.seconds > 0 for flow in flows for window in flow.windows)
     source.close()
     assert source.abandoned == 0
