@@ -262,6 +262,7 @@ def test_collectors_are_found_and_can_be_left_out():
         "leaks",
         "links",
         "nics",
+        "placement",
         "quota",
         "segments",
         "suspects",
