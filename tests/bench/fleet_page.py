@@ -167,9 +167,10 @@ def _taken(page: list[PageSeries]) -> Iterator[PageSeries]:
     free = [uuid for uuid, value in share.items() if value == 1]
     model = [uuid for uuid, value in share.items() if value == 0][-1]
     for each in page:
-        if each.labels.get("gpu_uuid") not in free:
+        wiring = each.name.startswith("seedance_topology_")  # whoever holds what
+        if wiring or each.labels.get("gpu_uuid") not in free:
             yield each
-        if each.labels.get("gpu_uuid") == model and "suspect" not in each.labels:
+        if each.labels.get("gpu_uuid") == model and "suspect" not in each.labels and not wiring:
             for uuid in free:
                 labels = {n: places[uuid].get(n, v) for n, v in each.labels.items()}
                 yield replace(each, labels=labels)

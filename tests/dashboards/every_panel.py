@@ -68,16 +68,16 @@ def every_panel(
     chosen: Sequence[tuple[str, str]] = (),
 ) -> list[Drawn]:
     """All panels of the dashboards for all choices, or for those that are said."""
-    planned = [
+    drawings = [
         each
         for file, dashboard in files.items()
         for cluster, how_many in chosen or choices(history.clusters)
-        for each in _planned(
+        for each in planned(
             file, dashboard, filled(dashboard, history, cluster=cluster, how_many=how_many), history
         )
     ]
-    answers = _answers(planned, history)
-    answered = [(each, tuple(answers[query] for query in each.queries)) for each in planned]
+    answers = _answers(drawings, history)
+    answered = [(each, tuple(answers[query] for query in each.queries)) for each in drawings]
     shown = run_grafana([_request(each, answer) for each, answer in answered])["panels"]
     return [
         Drawn(p.file, p.panel, p.choice, p.window, p.queries, answer, **what)
@@ -94,9 +94,10 @@ def by_fleet(drawn: list[Drawn]) -> dict[Key, list[Drawn]]:
     return found
 
 
-def _planned(
+def planned(
     file: str, dashboard: Mapping[str, Any], choice: Choice, history: History
 ) -> Iterator[Drawn]:
+    """The panels of a dashboard for one choice, not asked yet."""
     window = shown_since(dashboard, history.end)
     for panel in panels_of(dashboard):
         for each in _repeated(panel, choice):
@@ -112,8 +113,8 @@ def _repeated(panel: Mapping[str, Any], choice: Choice) -> list[Choice]:
     return [choice.with_one(name, value) for value in choice.chosen[name]]
 
 
-def _answers(planned: list[Drawn], history: History) -> dict[Asked, Answer]:
-    queries = list(dict.fromkeys(query for each in planned for query in each.queries))
+def _answers(drawings: list[Drawn], history: History) -> dict[Asked, Answer]:
+    queries = list(dict.fromkeys(query for each in drawings for query in each.queries))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(lambda query: _answer(query, history), queries)
         return dict(zip(queries, found, strict=True))

@@ -9,6 +9,7 @@ from tests.dashboards.history import History
 
 FIRST, TWO, ALL = "first", "two", "all"
 HOW_MANY = (FIRST, TWO, ALL)
+DEFAULT = "default"  # all where a dashboard opens with all, else the first
 EVERY_CLUSTER = "$__all"
 MATCHES_NOTHING = ""
 REFERENCE = re.compile(r"\$(?:(?P<plain>[a-zA-Z_]\w*)|\{(?P<braced>\w+)\})")
@@ -90,8 +91,8 @@ def _chosen(
         assert choice.cluster in options, f"{choice.cluster} cannot be chosen: {options}"
         return (choice.cluster,), _escaped(choice.cluster)
     several = variable.get("multi", False) or name == "cluster"
-    count = {FIRST: 1, TWO: 2, ALL: len(options)}[choice.how_many] if several else 1
-    if includes_all and (choice.how_many == ALL or not options):
+    count = {FIRST: 1, DEFAULT: 1, TWO: 2, ALL: len(options)}[choice.how_many] if several else 1
+    if includes_all and (choice.how_many in (ALL, DEFAULT) or not options):
         return tuple(options), variable.get("allValue") or _either(options)
     if not several and not includes_all:
         return tuple(options[:1]), _quoted(options[0]) if options else MATCHES_NOTHING
