@@ -196,8 +196,9 @@ SCENARIOS: dict[str, tuple[list[str], list[str]]] = {
     "a GPU that goes on until it is reset explains no broken link": ([DUE, XID74], [REMAPPABLE]),
     "links and the driver's readers fail after a GPU that does not answer": (
         [XID119, at(LINKS, instance="n2")],
-        [XID74, LINKS, FABRIC, DRIVER],
+        [XID74, LINKS, DRIVER],
     ),
+    "a switch that dies while a GPU waits for its reset is another page": ([XID119, FABRIC], []),
     "memory that fails takes no switch and no driver with it": ([XID48, FABRIC, DRIVER], []),
     "memory that fails takes no neighbour's link with it": ([XID48, XID74], [XID45]),
     "a board that waits to be replaced explains no broken link": ([REMAP, LINKS], [XID74]),
