@@ -1,6 +1,7 @@
 """The machines that the tests ask: those of the simulator, and one that is nothing but traps."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from seedance_obs.sources.nvml.library import (
@@ -15,6 +16,7 @@ from seedance_obs.sources.nvml.library import (
 )
 from seedance_obs.sources.sim.fleet import load_machine, machine_names
 from seedance_obs.sources.sim.library import SimNvml
+from seedance_obs.sources.sim.machine import Machine
 from tests.nvml_abi.state_file import VGPU_CALLS, Call
 
 TRAPS = "traps"
@@ -137,11 +139,17 @@ def machine_library(name: str, *, at_s: float = MIDDAY_S) -> NvmlLibrary:
     """A machine at one moment of its life, initialised unless it has no driver."""
     if name == TRAPS:
         return _traps()
-    described = Path(__file__).with_name(f"{name}.yaml") if name in DESCRIBED_HERE else name
-    library = SimNvml(load_machine(described), lambda: at_s)
+    library = SimNvml(_described(name), lambda: at_s)
     if library.machine.driver_version is not None:
         library.call("nvmlInit")
     return library
+
+
+@cache
+def _described(name: str) -> Machine:
+    return load_machine(
+        Path(__file__).with_name(f"{name}.yaml") if name in DESCRIBED_HERE else name
+    )
 
 
 MACHINES = (*machine_names(), *DESCRIBED_HERE, TRAPS)

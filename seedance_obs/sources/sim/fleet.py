@@ -1,6 +1,7 @@
 """Finds machine descriptions by name or path, and opens one as an NVML library."""
 
 import time
+from functools import cache
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
@@ -29,12 +30,17 @@ def load_machine(name_or_path: str | Path) -> Machine:
         UsageError: there is no such machine or file, or it describes no possible machine.
     """
     if name_or_path in machine_names():
-        return read_machine(_folder() / f"{name_or_path}.yaml")
+        return _shipped(str(name_or_path))
     path = Path(name_or_path)
     if path.suffix not in (".yaml", ".yml"):
         known = ", ".join(machine_names())
         raise UsageError(f"no simulated machine {name_or_path}: known are {known}, or a YAML file")
     return read_machine(path)
+
+
+@cache
+def _shipped(name: str) -> Machine:
+    return read_machine(_folder() / f"{name}.yaml")
 
 
 def open_sim(spec: str) -> SimNvml:
