@@ -1,4 +1,4 @@
-"""The topology view's numbers, tables and lines on exporter pages; test_wiring has the rest."""
+"""The topology view's numbers, tables and lines; its graphs are in test_wiring_view."""
 
 import re
 from typing import Any

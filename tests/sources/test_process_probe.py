@@ -286,7 +286,8 @@ def test_probing_leaves_no_descriptor_open(child: HoldingProcess, tmp_path: Path
     for _ in range(50):
         for probe in probes:
             probe.read([child.pid, NOBODY_THERE, 42])
-    assert len(os.listdir("/proc/self/fd")) <= before
+    # Threads of other tests may open a file meanwhile; fifty rounds that leak leave fifty.
+    assert len(os.listdir("/proc/self/fd")) < before + 10
 
 
 def test_all_processes_are_listed_and_no_thread(child: HoldingProcess) -> None:

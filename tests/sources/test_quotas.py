@@ -454,4 +454,5 @@ def test_reading_leaves_no_file_open(reader, tmp_path, clock):
     for start_ticks in range(50):
         clock.now += 10
         reader.quotas(42, start_ticks, POD, pod_uid="u", container="c")
-    assert len(os.listdir("/proc/self/fd")) <= before
+    # Threads of other tests may open a file meanwhile; fifty rounds that leak leave fifty.
+    assert len(os.listdir("/proc/self/fd")) < before + 10
