@@ -15,29 +15,32 @@ SEVERITIES = overrides.texts(
     }
 )
 
+SEEN_AND_EXPECTED = Panel(
+    panels.NUMBER,
+    "GPUs seen and expected",
+    "GPUs that answer their driver, and GPUs that the nodes have on the PCI bus or in their "
+    "configuration. They should be equal; the nodes that miss one are in the table below.",
+    (
+        Query(queries.FLEET_SEEN, "seen"),
+        Query(queries.FLEET_EXPECTED, "expected", ref_id="B"),
+    ),
+    theme.COUNT,
+    SMALL,
+)
+MISSING = Panel(
+    panels.ALARM,
+    "GPUs missing",
+    "Expected but not seen. Every one is lost capacity and, with a job on it, a failed job: "
+    "see SeedanceGpuMissing in the runbook.",
+    (Query(queries.FLEET_MISSING),),
+    theme.COUNT,
+    SMALL,
+    theme.ANY_IS_BAD,
+)
+
 NOW = (
-    Panel(
-        panels.NUMBER,
-        "GPUs seen and expected",
-        "GPUs that answer their driver, and GPUs that the nodes have on the PCI bus or in their "
-        "configuration. They should be equal; the nodes that miss one are in the table below.",
-        (
-            Query(queries.FLEET_SEEN, "seen"),
-            Query(queries.FLEET_EXPECTED, "expected", ref_id="B"),
-        ),
-        theme.COUNT,
-        SMALL,
-    ),
-    Panel(
-        panels.ALARM,
-        "GPUs missing",
-        "Expected but not seen. Every one is lost capacity and, with a job on it, a failed job: "
-        "see SeedanceGpuMissing in the runbook.",
-        (Query(queries.FLEET_MISSING),),
-        theme.COUNT,
-        SMALL,
-        theme.ANY_IS_BAD,
-    ),
+    SEEN_AND_EXPECTED,
+    MISSING,
     Panel(
         panels.ALARM,
         "Critical alerts",

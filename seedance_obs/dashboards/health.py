@@ -4,7 +4,7 @@ from seedance_obs.dashboards import links, overrides, panels, theme, transformat
 from seedance_obs.dashboards.grafana import Dashboard
 from seedance_obs.dashboards.panels import Panel, Query, Row
 from seedance_obs.dashboards.queries import health as queries
-from seedance_obs.dashboards.variables import ANY_NODE, CLUSTER
+from seedance_obs.dashboards.variables import CLUSTER, NODE
 
 SMALL, HALF, WHOLE = (4, 4), (12, 8), (24, 7)
 GPU_LEGEND = "{{instance}} GPU {{gpu}}"
@@ -69,7 +69,7 @@ FAULTS = (
     Panel(
         panels.table(sort_by="lost", descending=True),
         "Which GPU is ill?",
-        "Every GPU of the chosen nodes with a fault that stands now. ECC counts are since the "
+        "Every GPU of the chosen clusters with a fault that stands now. ECC counts are since the "
         "driver was loaded. An empty cell is no fault, or a fault that this board cannot tell. "
         "Click a node for its wiring.",
         (Query(queries.FAULTS),),
@@ -125,19 +125,19 @@ FAULTS = (
         overrides=(TO_WIRING,),
         no_value="the driver asks for nothing",
     ),
-)
-
-OVER_TIME = (
     Panel(
         panels.LINES,
         "When did XID errors come?",
-        "Errors counted since the exporters started, by class. A step is an error; a fall is a "
-        "restart of an exporter.",
+        "Errors of all chosen clusters since the exporters started, by class. A step is an error; "
+        "a fall is a restart of an exporter.",
         (Query(queries.XIDS_OVER_TIME, "{{class}}"),),
         theme.ERRORS,
-        HALF,
+        WHOLE,
         no_value="no XID errors",
     ),
+)
+
+OVER_TIME = (
     Panel(
         panels.LINES,
         "Where is memory corrected?",
@@ -154,9 +154,9 @@ OVER_TIME = (
         "Share of the NVLinks that a GPU should have, that are up. Less than all slows every "
         "collective over it, and a switch that dies takes some of every GPU.",
         (Query(queries.NVLINKS_UP, "{{band}}"),),
-        theme.Look("percentunit", theme.NVLINK, 0, 1),
+        theme.LINKS_UP,
         HALF,
-        theme.steps(theme.FIRING, (0.5, theme.WARNING), (1, theme.GOOD)),
+        theme.ALL_IS_GOOD,
         no_value="no GPU has NVLinks",
     ),
     Panel(
@@ -212,6 +212,13 @@ def health() -> Dashboard:
         uid=links.HEALTH,
         title="GPU Health",
         description="XID errors, memory, links, heat: which GPU is ill, and since when.",
-        variables=(CLUSTER, ANY_NODE),
-        panels=(Row("Now"), *NOW, Row("What is wrong?"), *FAULTS, Row("Since when?"), *OVER_TIME),
+        variables=(CLUSTER, NODE),
+        panels=(
+            Row("Now"),
+            *NOW,
+            Row("What is wrong?"),
+            *FAULTS,
+            Row("How did the GPUs of the chosen nodes fare?"),
+            *OVER_TIME,
+        ),
     )

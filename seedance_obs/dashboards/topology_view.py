@@ -4,6 +4,7 @@ Above, the fleet and every node in it; below, for the chosen nodes, each GPU at 
 """
 
 from seedance_obs.dashboards import links, overrides, panels, theme, transformations
+from seedance_obs.dashboards.fleet import MISSING, SEEN_AND_EXPECTED
 from seedance_obs.dashboards.grafana import Dashboard
 from seedance_obs.dashboards.panels import Panel, Query, Row
 from seedance_obs.dashboards.queries import topology_view as queries
@@ -19,28 +20,8 @@ SHOW_WIRING = links.to(
 )
 
 FLEET = (
-    Panel(
-        panels.NUMBER,
-        "GPUs seen and expected",
-        "GPUs that answer their driver, and GPUs that the nodes have on the PCI bus or in their "
-        "configuration. They should be equal.",
-        (
-            Query(queries.FLEET_SEEN, "seen"),
-            Query(queries.FLEET_EXPECTED, "expected", ref_id="B"),
-        ),
-        theme.COUNT,
-        SMALL,
-    ),
-    Panel(
-        panels.NUMBER,
-        "GPUs missing",
-        "Expected but not seen. The node is in the table below; see SeedanceGpuMissing in the "
-        "runbook.",
-        (Query(queries.FLEET_MISSING),),
-        theme.COUNT,
-        SMALL,
-        theme.ANY_IS_BAD,
-    ),
+    SEEN_AND_EXPECTED,
+    MISSING,
     Panel(
         panels.NUMBER,
         "Mean utilisation",

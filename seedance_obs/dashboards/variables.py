@@ -41,13 +41,6 @@ ANY_NODE = Variable(
     multi=True,
     include_all=True,
 )
-DOMAIN = Variable(
-    "domain",
-    "NVLink domain",
-    f'label_values(seedance_gpu_info{{{FLEET},nvlink_domain!=""}}, nvlink_domain)',
-    multi=True,
-    include_all=True,
-)
 TENANT = Variable(
     "tenant",
     "Tenant",

@@ -66,7 +66,6 @@ def _filled(drawn: Drawn) -> bool:
     return not drawn.empty
 
 
-@pytest.mark.skipif("none" not in FLEETS, reason="the history has no fleet without GPUs")
 @every
 def test_a_panel_of_a_fleet_without_gpus_shows_nothing_or_zero(
     drawn_panels: dict[Key, list[Drawn]], file: str, panel: dict[str, Any]

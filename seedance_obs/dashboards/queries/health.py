@@ -1,22 +1,26 @@
-"""The health of GPUs: what failed, what is about to, and what slows boards down."""
+"""The health of GPUs: what failed, what is about to, and what slows boards down.
 
-from seedance_obs.dashboards.queries.scope import CHOSEN
+What is wrong now is asked of whole clusters. How each GPU fared over time is asked of chosen nodes:
+of a thousand it would take too long, and nobody could read it.
+"""
+
+from seedance_obs.dashboards.queries.scope import CHOSEN, FLEET
 from seedance_obs.dashboards.queries.shape import band, columns
 
 BY_GPU = "by (cluster, instance, gpu, gpu_uuid)"
 BY_XID = "by (cluster, instance, gpu, gpu_uuid, xid, class)"
-EXPECTED = f"seedance_gpus_expected{{{CHOSEN}}}"
-SEEN = f"seedance_gpus_seen{{{CHOSEN}}}"
-XID = f"max {BY_XID} (seedance_gpu_xid_errors_total{{{CHOSEN}}})"
-RECOVERY = f"seedance_gpu_recovery_action{{{CHOSEN}}}"
+EXPECTED = f"seedance_gpus_expected{{{FLEET}}}"
+SEEN = f"seedance_gpus_seen{{{FLEET}}}"
+XID = f"max {BY_XID} (seedance_gpu_xid_errors_total{{{FLEET}}})"
+RECOVERY = f"seedance_gpu_recovery_action{{{FLEET}}}"
 LINKS_DOWN = (
-    f"clamp_min(seedance_gpu_nvlinks_expected{{{CHOSEN}}}"
-    f" - seedance_gpu_nvlinks_active{{{CHOSEN}}}, 0)"
+    f"clamp_min(seedance_gpu_nvlinks_expected{{{FLEET}}}"
+    f" - seedance_gpu_nvlinks_active{{{FLEET}}}, 0)"
 )
 
 
 def _ecc(error: str) -> str:
-    matchers = f'{CHOSEN},scope="volatile",error="{error}"'
+    matchers = f'{FLEET},scope="volatile",error="{error}"'
     return f"sum {BY_GPU} (seedance_gpu_ecc_errors_total{{{matchers}}}) > 0"
 
 
@@ -34,23 +38,23 @@ MISSING = f"sum(clamp_min({EXPECTED} - {SEEN}, 0))"
 GPUS_WITH_XID = f"count(count by (cluster, instance, gpu_uuid) ({XID})) or vector(0)"
 GPUS_TO_RECOVER = f"count(count by (cluster, instance, gpu_uuid) ({RECOVERY})) or vector(0)"
 GPUS_WITH_LINKS_DOWN = f"count({LINKS_DOWN} > 0) or vector(0)"
-ROWS_PENDING = f"sum(seedance_gpu_remapped_rows_pending{{{CHOSEN}}})"
-ROWS_FAILED = f"sum(seedance_gpu_remapped_rows_failed{{{CHOSEN}}})"
+ROWS_PENDING = f"sum(seedance_gpu_remapped_rows_pending{{{FLEET}}})"
+ROWS_FAILED = f"sum(seedance_gpu_remapped_rows_failed{{{FLEET}}})"
 
 FAULTS = columns(
-    lost=_flag(f'seedance_topology_device_info{{{CHOSEN},kind="gpu",state="missing"}}'),
+    lost=_flag(f'seedance_topology_device_info{{{FLEET},kind="gpu",state="missing"}}'),
     ecc_uncorrected=_ecc("uncorrected"),
-    remap_failed=_flag(f"seedance_gpu_remapped_rows_failed{{{CHOSEN}}}"),
-    remap_pending=_flag(f"seedance_gpu_remapped_rows_pending{{{CHOSEN}}}"),
+    remap_failed=_flag(f"seedance_gpu_remapped_rows_failed{{{FLEET}}}"),
+    remap_pending=_flag(f"seedance_gpu_remapped_rows_pending{{{FLEET}}}"),
     nvlinks_down=_flag(LINKS_DOWN),
-    fabric_ill=_flag(f"1 - seedance_gpu_fabric_healthy{{{CHOSEN}}}"),
-    pcie_degraded=_flag(f"seedance_gpu_pcie_link_degraded{{{CHOSEN}}}"),
+    fabric_ill=_flag(f"1 - seedance_gpu_fabric_healthy{{{FLEET}}}"),
+    pcie_degraded=_flag(f"seedance_gpu_pcie_link_degraded{{{FLEET}}}"),
     ecc_corrected=_ecc("corrected"),
 )
 XIDS = columns(errors=XID)
 ACTIONS = columns(asked=f"max by (cluster, instance, gpu, gpu_uuid, action) ({RECOVERY})")
 
-XIDS_OVER_TIME = f"sum by (class) (seedance_gpu_xid_errors_total{{{CHOSEN}}})"
+XIDS_OVER_TIME = f"sum by (class) (seedance_gpu_xid_errors_total{{{FLEET}}})"
 CORRECTED_RATE = (
     "sum by (instance, gpu) (rate(seedance_gpu_ecc_errors_total"
     f'{{{CHOSEN},scope="volatile",error="corrected"}}[$__rate_interval])) > 0'

@@ -20,7 +20,6 @@ TAKEN_WATTS = f"cluster:seedance_leak_gpu_power_watts:rate5m{{{RECORDED}}}"
 COST = f"cluster:seedance_leak_cost_per_hour:sum{{{RECORDED}}}"
 HELD_MEMORY = f"cluster:seedance_gpu_memory_held_bytes:rate5m{{{RECORDED}}}"
 WASTED = f"tenant:seedance_gpus_wasted:rate5m{{{RECORDED}}}"
-WATTS = f"tenant:seedance_gpu_power_watts:rate5m{{{RECORDED}}}"
 
 SUSPECTS_NOW = f"sum({SUSPECTS})"
 TAKEN_GPUS_NOW = f"sum({TAKEN_GPUS})"
@@ -31,7 +30,6 @@ WASTED_WATTS_NOW = f'sum(tenant:seedance_gpu_power_watts:rate5m{{{RECORDED},comp
 
 SUSPECTS_BY_KIND = f"sum by (kind) ({SUSPECTS}) > 0"
 TAKEN_GPUS_BY_KIND = f"sum by (kind) ({TAKEN_GPUS}) > 0"
-TAKEN_WATTS_BY_KIND = f"sum by (kind) ({TAKEN_WATTS}) > 0"
 COST_BY_KIND = f"sum by (kind, currency) ({COST}) > 0"
 WASTED_BY_TENANT = (
     f"sum by (tenant) ({WASTED}) > 0 and on (tenant) {largest(WASTED, 'tenant', MOST_LINES)}"

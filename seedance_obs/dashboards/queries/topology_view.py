@@ -1,14 +1,10 @@
 """The Topology View: the fleet, its nodes, and the GPUs of those that are chosen."""
 
 from seedance_obs.dashboards.queries import gpu_time
+from seedance_obs.dashboards.queries.fleet import EXPECTED, SEEN
 from seedance_obs.dashboards.queries.scope import BY_NODE, CHOSEN, FIRING, FLEET, SAME_GPU
 from seedance_obs.dashboards.queries.shape import band, columns, with_label
 
-SEEN = f"seedance_gpus_seen{{{FLEET}}}"
-EXPECTED = f"seedance_gpus_expected{{{FLEET}}}"
-FLEET_SEEN = f"sum({SEEN})"
-FLEET_EXPECTED = f"sum({EXPECTED})"
-FLEET_MISSING = f"sum(clamp_min({EXPECTED} - {SEEN}, 0))"
 FLEET_UTILIZATION = f"avg(seedance_gpu_utilization_ratio{{{FLEET}}})"
 FLEET_POWER = f"sum(seedance_gpu_power_watts{{{FLEET}}})"
 FIRING_COUNT = f"count({FIRING}) or vector(0)"
